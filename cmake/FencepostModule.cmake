@@ -1,0 +1,58 @@
+# fencepost_module(NAME DEPENDS a b LIBRARIES X::x)
+#
+# Makes the static library fencepost_NAME from the .cpp files of the calling folder, and beside it
+#   NAME_test    from *_test.cpp    (pure: no server, no network beyond loopback)
+#   NAME_pgtest  from *_pgtest.cpp  (needs PostgreSQL; the harness in tests/support provides it)
+# Headers are included from src/, e.g. "pg/pool.hpp". DEPENDS names the modules this one may use: that list,
+# in each folder's CMakeLists.txt, is the dependency graph of the house.
+function(fencepost_module name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;SOURCES" ${ARGN})
+
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "_(test|pgtest)\\.cpp$|/main\\.cpp$|/asio_beast\\.cpp$")
+  file(GLOB unit_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp")
+  file(GLOB pg_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_pgtest.cpp")
+
+  list(TRANSFORM ARG_DEPENDS PREPEND fencepost_ OUTPUT_VARIABLE depends)
+  set(target fencepost_${name})
+  add_library(${target} STATIC ${sources} ${ARG_SOURCES})
+  target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}/src")
+  target_link_libraries(${target} PUBLIC ${depends} fencepost_asio fmt::fmt ${ARG_LIBRARIES} PRIVATE fencepost_flags)
+  fencepost_use_pch(${target})
+
+  if(FENCEPOST_TESTS)
+    if(unit_tests)
+      fencepost_test(${name}_test unit ${unit_tests})
+      target_link_libraries(${name}_test PRIVATE ${target})
+    endif()
+    if(pg_tests)
+      fencepost_test(${name}_pgtest pg ${pg_tests})
+      target_link_libraries(${name}_pgtest PRIVATE ${target} fencepost_test_support)
+    endif()
+  endif()
+endfunction()
+
+# All targets have the same flags, so one precompiled header serves them all.
+function(fencepost_use_pch target)
+  if(NOT TARGET fencepost_pch)
+    file(WRITE "${CMAKE_BINARY_DIR}/pch.cpp" "")
+    add_library(fencepost_pch STATIC "${CMAKE_BINARY_DIR}/pch.cpp")
+    target_link_libraries(fencepost_pch PRIVATE fencepost_asio fmt::fmt spdlog::spdlog fencepost_flags)
+    target_precompile_headers(fencepost_pch PRIVATE "${CMAKE_SOURCE_DIR}/src/base/pch.hpp")
+  endif()
+  target_link_libraries(${target} PRIVATE spdlog::spdlog)
+  target_precompile_headers(${target} REUSE_FROM fencepost_pch)
+endfunction()
+
+# fencepost_test(name label sources…): a GoogleTest binary, each test of which ctest runs in its own process.
+function(fencepost_test name label)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main fencepost_flags)
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
+  target_link_libraries(${name} PRIVATE fencepost_asio fmt::fmt)
+  fencepost_use_pch(${name})
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT 180)
+endfunction()

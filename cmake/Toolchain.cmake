@@ -1,0 +1,42 @@
+# Warnings, sanitizers, linker and compiler cache: everything that is about tools and not about our code.
+
+option(FENCEPOST_LTO "Link-time optimisation" OFF)
+set(FENCEPOST_SANITIZE "" CACHE STRING "Comma-separated sanitizers, e.g. address,undefined or thread")
+
+# g++ 12 miscompiles ordinary coroutines (docs/architecture.md), so a build with it would be unsafe, not just untested.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
+  message(FATAL_ERROR "Fencepost needs clang 19 or newer (found ${CMAKE_CXX_COMPILER_ID} "
+                      "${CMAKE_CXX_COMPILER_VERSION}). Use a preset: cmake --preset release")
+endif()
+
+add_library(fencepost_flags INTERFACE)
+target_compile_options(fencepost_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Werror -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
+  -Wimplicit-fallthrough -Wextra-semi -Wunused -Wno-missing-field-initializers
+  -fno-omit-frame-pointer -fstack-protector-strong)
+target_compile_definitions(fencepost_flags INTERFACE _FORTIFY_SOURCE=$<IF:$<CONFIG:Debug>,0,2>)
+
+if(FENCEPOST_SANITIZE)
+  target_compile_options(fencepost_flags INTERFACE -fsanitize=${FENCEPOST_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(fencepost_flags INTERFACE -fsanitize=${FENCEPOST_SANITIZE})
+endif()
+
+if(FENCEPOST_LTO)
+  target_compile_options(fencepost_flags INTERFACE -flto=thin)
+  target_link_options(fencepost_flags INTERFACE -flto=thin)
+  set(FENCEPOST_LINKERS ld.lld-19 ld.lld)
+else()
+  set(FENCEPOST_LINKERS ld.mold ld.lld-19 ld.lld)
+endif()
+find_program(FENCEPOST_LINKER NAMES ${FENCEPOST_LINKERS})
+if(FENCEPOST_LINKER)
+  target_link_options(fencepost_flags INTERFACE --ld-path=${FENCEPOST_LINKER})
+endif()
+
+# The precompiled header makes ccache miss unless both tools agree to look past its time stamps.
+find_program(FENCEPOST_CCACHE ccache)
+if(FENCEPOST_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${FENCEPOST_CCACHE})
+  target_compile_options(fencepost_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()

@@ -1,0 +1,27 @@
+// The names of Asio that the rest of the house uses.
+#pragma once
+
+#include <chrono>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace fencepost {
+
+namespace asio = boost::asio;
+
+template <class T = void>
+using awaitable = asio::awaitable<T>;
+
+// Every coroutine runs on one io_context, which one thread runs: no locks inside a thread's world, and
+// whatever crosses over is posted.
+using Executor = asio::io_context::executor_type;
+
+// `auto [ec, n] = co_await socket.async_read_some(buffer, use_tuple);`: errors as values.
+inline constexpr auto use_tuple = asio::as_tuple(asio::use_awaitable);
+
+}  // namespace fencepost

@@ -1,0 +1,43 @@
+// Metrics: one registry per process, handed in by constructor. Look a metric up once and keep the reference;
+// counting is then one atomic. References live as long as the Metrics object.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace fencepost {
+
+class Metrics {
+ public:
+  using Labels = std::map<std::string, std::string>;
+  using Counter = prometheus::Counter;
+  using Gauge = prometheus::Gauge;
+  using Histogram = prometheus::Histogram;
+
+  // The same name and labels give the same metric again. `help` counts the first time.
+  Counter& counter(const std::string& name, const std::string& help, const Labels& labels = {});
+  Gauge& gauge(const std::string& name, const std::string& help, const Labels& labels = {});
+  // Seconds, from 100 µs to 30 s.
+  Histogram& latency(const std::string& name, const std::string& help, const Labels& labels = {});
+  // Refreshed just before each scrape, for values that are cheaper to ask for than to keep. The callback runs
+  // on the scraping thread and must outlive the registry's users: add it only for process-wide facts.
+  void before_scrape(std::function<void()> refresh);
+
+  // The text exposition format. Any thread.
+  std::string scrape();
+
+ private:
+  prometheus::Registry registry_;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> refreshers_;
+};
+
+}  // namespace fencepost

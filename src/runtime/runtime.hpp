@@ -1,0 +1,80 @@
+// The threads of a node: N event loops, one io_context and one thread each, and a small pool for work that
+// would block a loop (signing, scrypt).
+//
+// Whatever belongs to a loop (connections, lanes, workers) is touched only on that loop's thread; work crosses
+// over by posting. With one thread per io_context there is nothing to lock inside a loop.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include "runtime/async.hpp"
+
+namespace fencepost {
+
+class Runtime {
+ public:
+  struct Options {
+    std::size_t threads = 0;      // 0: one per core
+    std::size_t cpu_threads = 1;  // for offload()
+  };
+
+  explicit Runtime(const Options& options);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  std::size_t size() const { return loops_.size(); }
+  asio::io_context& loop(std::size_t index) { return loops_[index]->context; }
+  Executor executor(std::size_t index) { return loop(index).get_executor(); }
+
+  void start();
+  // Ends the loops at once and joins the threads. Whoever needs an orderly end stops before this.
+  void stop();
+
+  // Runs a coroutine on a loop and blocks the calling thread, which must not be a loop's, until it is done.
+  template <class T>
+  T run_on(std::size_t index, awaitable<T> task) {
+    return asio::co_spawn(loop(index), std::move(task), asio::use_future).get();
+  }
+
+  // Runs `work` on the CPU pool; the coroutine goes on on its own loop with the result or the exception.
+  template <class F>
+  awaitable<std::invoke_result_t<F>> offload(F work) {
+    co_return co_await asio::co_spawn(cpu_, run_work(std::move(work)), asio::use_awaitable);
+  }
+
+ private:
+  struct Loop {
+    asio::io_context context{1};
+    asio::executor_work_guard<Executor> guard{context.get_executor()};
+    std::thread thread;
+  };
+
+  template <class F>
+  static awaitable<std::invoke_result_t<F>> run_work(F work) {
+    co_return work();
+  }
+
+  std::vector<std::unique_ptr<Loop>> loops_;
+  asio::thread_pool cpu_;
+};
+
+// Runs one coroutine to its end on a fresh event loop in the calling thread: for command-line tools and tests.
+template <class T>
+T run_blocking(awaitable<T> task) {
+  asio::io_context context(1);
+  auto future = asio::co_spawn(context, std::move(task), asio::use_future);
+  context.run();
+  return future.get();
+}
+
+}  // namespace fencepost
