@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -23,5 +24,11 @@ using Executor = asio::io_context::executor_type;
 
 // `auto [ec, n] = co_await socket.async_read_some(buffer, use_tuple);`: errors as values.
 inline constexpr auto use_tuple = asio::as_tuple(asio::use_awaitable);
+
+// The loop that the calling coroutine runs on.
+inline awaitable<Executor> this_executor() {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  co_return *executor.target<Executor>();
+}
 
 }  // namespace fencepost

@@ -1,5 +1,12 @@
 #include "runtime/log.hpp"
 
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include <spdlog/async.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -7,19 +14,19 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <array>
-#include <atomic>
-#include <memory>
-#include <utility>
-
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+
+#include "base/text.hpp"
 
 namespace fencepost::log {
 namespace {
 
-constexpr auto kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %^%-5l%$ %v";
+constexpr auto kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %v";
 constexpr auto kJsonPattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l",%v})";
+
+constexpr std::size_t kMaxValueBytes = 4096;
+constexpr std::array<std::string_view, 3> kReservedKeys{"time", "level", "message"};
 
 constexpr std::array<std::pair<std::string_view, Level>, 5> kLevels{{{"debug", Level::kDebug},
                                                                      {"info", Level::kInfo},
@@ -34,6 +41,7 @@ struct State {
   std::shared_ptr<spdlog::logger> logger;
   std::atomic<Format> format{Format::kText};
   std::atomic<Level> level{Level::kInfo};
+  std::uint64_t dropped_before = 0;  // by pools that are gone
 };
 
 State& state() {
@@ -43,55 +51,109 @@ State& state() {
 
 spdlog::level::level_enum to_spdlog(Level level) {
   switch (level) {
-    case Level::kDebug: return spdlog::level::debug;
-    case Level::kInfo: return spdlog::level::info;
-    case Level::kWarn: return spdlog::level::warn;
-    case Level::kError: return spdlog::level::err;
-    case Level::kOff: return spdlog::level::off;
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarn:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
+    case Level::kOff:
+      return spdlog::level::off;
   }
   std::unreachable();
 }
 
+// spdlog would write "warning" where the rest of the house says "warn".
+class LevelName final : public spdlog::custom_flag_formatter {
+ public:
+  explicit LevelName(std::size_t width) : width_(width) {}
+
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+    const auto& match = *std::ranges::find(kLevels, message.level, [](const auto& l) { return to_spdlog(l.second); });
+    fmt::format_to(std::back_inserter(out), "{:<{}}", match.first, width_);
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<LevelName>(width_); }
+
+ private:
+  std::size_t width_;
+};
+
 void append_json_string(std::string& out, std::string_view text) {
-  out += boost::json::serialize(boost::json::value(text));
+  auto valid = repair_utf8(text.substr(0, kMaxValueBytes));
+  if (text.size() > kMaxValueBytes) valid += "…";
+  out += boost::json::serialize(boost::json::value(valid));
 }
 
-void append_text_value(std::string& out, std::string_view text) {
-  // Quoted whenever a reader or a parser could be misled, which includes every attempt to forge a line.
-  const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-    return c > ' ' && c != '"' && c != '=' && c != 0x7f;
-  });
-  if (plain) {
+// As it is if that can mislead neither a reader nor a parser, which rules out every attempt to forge a line;
+// quoted otherwise. `special` are characters that are harmless in themselves but mean something here.
+void append_text(std::string& out, std::string_view text, std::string_view special) {
+  const auto escaped = quote(text, kMaxValueBytes);
+  const bool changed = escaped.size() != text.size() + 2;
+  if (changed || text.find_first_of(special) != std::string_view::npos) {
+    out += escaped;
+  } else {
     out += text;
-  } else {
-    append_json_string(out, text);
   }
 }
 
-void append_value(std::string& out, Format format, const Field::Value& value) {
-  std::visit(
-      [&](const auto& v) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string_view>) {
-          format == Format::kJson ? append_json_string(out, v) : append_text_value(out, v);
-        } else {
-          fmt::format_to(std::back_inserter(out), "{}", v);
-        }
-      },
-      value);
-}
+struct ValueWriter {
+  std::string& out;
+  Format format;
 
-void append_field(std::string& out, Format format, const Field& field) {
-  if (format == Format::kJson) {
-    out += ',';
-    append_json_string(out, field.key);
-    out += ':';
-  } else {
-    out += ' ';
-    out += field.key;
-    out += '=';
+  void operator()(std::string_view text) const {
+    if (format == Format::kJson) {
+      append_json_string(out, text);
+    } else if (text.empty()) {
+      out += R"("")";
+    } else {
+      append_text(out, text, " =");
+    }
   }
-  append_value(out, format, field.value);
-}
+  void operator()(double number) const {
+    if (format == Format::kJson && !std::isfinite(number)) {
+      out += "null";  // JSON has no word for it
+    } else {
+      fmt::format_to(std::back_inserter(out), "{}", number);
+    }
+  }
+  void operator()(const auto& integer_or_bool) const { fmt::format_to(std::back_inserter(out), "{}", integer_or_bool); }
+};
+
+// Appends fields under keys that differ: a collector may refuse a line in which a key comes twice.
+class FieldWriter {
+ public:
+  FieldWriter(std::string& out, Format format) : out_(out), format_(format) {}
+
+  void append(std::string_view key, const Field::Value& value) {
+    const auto& unique = used_.emplace_back(unused(key));
+    if (format_ == Format::kJson) {
+      out_ += ',';
+      append_json_string(out_, unique);
+      out_ += ':';
+    } else {
+      out_ += ' ';
+      append_text(out_, unique, " =");
+      out_ += '=';
+    }
+    std::visit(ValueWriter{out_, format_}, value);
+  }
+
+ private:
+  std::string unused(std::string_view key) const {
+    std::string candidate(key);
+    while (std::ranges::find(kReservedKeys, candidate) != kReservedKeys.end() ||
+           std::ranges::find(used_, candidate) != used_.end()) {
+      candidate += '_';
+    }
+    return candidate;
+  }
+
+  std::string& out_;
+  Format format_;
+  std::vector<std::string> used_;
+};
 
 void emit(Level level, std::string_view message, const Error* error, Fields fields) {
   auto& s = state();
@@ -112,33 +174,48 @@ std::string render(Format format, std::string_view message, const Error* error, 
   if (format == Format::kJson) {
     out += R"("message":)";
     append_json_string(out, message);
-  } else if (std::ranges::all_of(message, [](unsigned char c) { return c >= ' '; })) {
-    out += message;
   } else {
-    append_json_string(out, message);
+    append_text(out, message, {});
   }
-  for (const auto& field : fields) append_field(out, format, field);
+  FieldWriter writer(out, format);
+  for (const auto& field : fields) writer.append(field.key, field.value);
   if (error != nullptr) {
-    append_field(out, format, {"code", error->code});
-    append_field(out, format, {"error", error->message});
-    for (const auto& [key, value] : error->context) append_field(out, format, {key, value});
+    writer.append("code", std::string_view(error->code));
+    writer.append("error", std::string_view(error->message));
+    for (const auto& [key, value] : error->context) writer.append(key, std::string_view(value));
   }
   return out;
 }
 
-void init(const Options& options) {
-  shutdown();
-  auto& s = state();
+namespace {
+
+spdlog::sink_ptr make_sink(const Options& options) {
+  const bool json = options.format == Format::kJson;
   spdlog::sink_ptr sink;
   if (!options.file.empty()) {
-    sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
-  } else if (options.format == Format::kJson) {
+    try {
+      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
+    } catch (const spdlog::spdlog_ex& e) {
+      throw Exception(invalid("bad_log_file", e.what()).with("file", options.file));
+    }
+  } else if (json) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   } else {
     sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
   }
-  sink->set_formatter(std::make_unique<spdlog::pattern_formatter>(
-      options.format == Format::kJson ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc));
+  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
+  formatter->add_flag<LevelName>('l', json ? std::size_t{0} : std::size_t{5});
+  formatter->set_pattern(json ? kJsonPattern : kTextPattern);
+  sink->set_formatter(std::move(formatter));
+  return sink;
+}
+
+}  // namespace
+
+void init(const Options& options) {
+  auto sink = make_sink(options);
+  shutdown();
+  auto& s = state();
   s.pool = std::make_shared<spdlog::details::thread_pool>(options.queue_size, 1);
   auto logger = std::make_shared<spdlog::async_logger>("fencepost", std::move(sink), s.pool,
                                                        spdlog::async_overflow_policy::overrun_oldest);
@@ -151,29 +228,40 @@ void init(const Options& options) {
 
 void shutdown() {
   auto& s = state();
+  if (!s.pool) return;
+  s.dropped_before += s.pool->overrun_counter();
   s.logger.reset();
   s.pool.reset();  // joins the writer once the queue is empty
+  s.format = Format::kText;
 }
 
-void set_level(Level level) { state().level = level; }
+void set_level(Level level) {
+  state().level = level;
+}
 
-Level level() { return state().level; }
+Level level() {
+  return state().level;
+}
 
 Result<Level> parse_level(std::string_view text) {
   for (const auto& [name, level] : kLevels) {
     if (name == text) return level;
   }
-  return fail(invalid("bad_log_level", fmt::format("expected debug, info, warn, error or off, got '{}'", text)));
+  return fail(invalid("bad_log_level", fmt::format("expected debug, info, warn, error or off, got {}", quote(text))));
 }
 
-std::string_view to_string(Level level) { return kLevels[static_cast<std::size_t>(level)].first; }
+std::string_view to_string(Level level) {
+  return kLevels[static_cast<std::size_t>(level)].first;
+}
 
 std::uint64_t dropped() {
   const auto& s = state();
-  return s.pool ? s.pool->overrun_counter() : 0;
+  return s.dropped_before + (s.pool ? s.pool->overrun_counter() : 0);
 }
 
-void write(Level level, std::string_view message, Fields fields) { emit(level, message, nullptr, fields); }
+void write(Level level, std::string_view message, Fields fields) {
+  emit(level, message, nullptr, fields);
+}
 
 void write(Level level, std::string_view message, const Error& error, Fields fields) {
   emit(level, message, &error, fields);

@@ -5,6 +5,9 @@
 // Lines are written by a background thread from a bounded queue: when it is full the oldest line is dropped
 // and counted (`dropped()`), never the caller delayed. Any thread may log. Before `init` lines go to stderr
 // as text, so that a start that fails still speaks.
+//
+// What is logged cannot forge a line or move a cursor: control characters and broken UTF-8 are escaped. Of each
+// value at most 4 KiB are kept. A key that is already taken in the line gets a "_" behind it.
 #pragma once
 
 #include <concepts>
@@ -34,7 +37,8 @@ struct Field {
   Field(std::string_view k, std::string_view v) : key(k), value(v) {}
   Field(std::string_view k, const std::string& v) : key(k), value(std::string_view(v)) {}
   Field(std::string_view k, const char* v) : key(k), value(std::string_view(v)) {}
-  Field(std::string_view k, bool v) : key(k), value(v) {}
+  template <std::same_as<bool> T>  // a plain bool would also take any pointer
+  Field(std::string_view k, T v) : key(k), value(v) {}
   Field(std::string_view k, double v) : key(k), value(v) {}
   template <std::signed_integral T>
   Field(std::string_view k, T v) : key(k), value(static_cast<std::int64_t>(v)) {}
@@ -47,7 +51,8 @@ struct Field {
 };
 using Fields = std::initializer_list<Field>;
 
-// Call once, early; `shutdown` writes what is queued and stops the thread.
+// Call once, early; `shutdown` writes what is queued and stops the thread. Both while nothing else logs.
+// Throws Exception "bad_log_file" when the file cannot be opened; logging then stays as it was.
 void init(const Options& options);
 void shutdown();
 
@@ -64,10 +69,18 @@ void write(Level level, std::string_view message, Fields fields);
 // With an error: its code, message and context become fields.
 void write(Level level, std::string_view message, const Error& error, Fields fields);
 
-inline void debug(std::string_view message, Fields fields = {}) { write(Level::kDebug, message, fields); }
-inline void info(std::string_view message, Fields fields = {}) { write(Level::kInfo, message, fields); }
-inline void warn(std::string_view message, Fields fields = {}) { write(Level::kWarn, message, fields); }
-inline void error(std::string_view message, Fields fields = {}) { write(Level::kError, message, fields); }
+inline void debug(std::string_view message, Fields fields = {}) {
+  write(Level::kDebug, message, fields);
+}
+inline void info(std::string_view message, Fields fields = {}) {
+  write(Level::kInfo, message, fields);
+}
+inline void warn(std::string_view message, Fields fields = {}) {
+  write(Level::kWarn, message, fields);
+}
+inline void error(std::string_view message, Fields fields = {}) {
+  write(Level::kError, message, fields);
+}
 inline void warn(std::string_view message, const Error& e, Fields fields = {}) {
   write(Level::kWarn, message, e, fields);
 }

@@ -2,16 +2,16 @@
 // counting is then one atomic. References live as long as the Metrics object.
 #pragma once
 
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
-
 #include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
 
 namespace fencepost {
 
@@ -36,7 +36,8 @@ class Metrics {
 
  private:
   prometheus::Registry registry_;
-  std::mutex mutex_;
+  std::mutex scraping_;  // held while refreshers run, so that each runs alone
+  std::mutex mutex_;     // guards the list only, so that a refresher may add one
   std::vector<std::function<void()>> refreshers_;
 };
 

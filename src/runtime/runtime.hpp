@@ -6,6 +6,9 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
+#include <expected>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -17,6 +20,7 @@
 #include <boost/asio/use_future.hpp>
 
 #include "runtime/async.hpp"
+#include "runtime/completion.hpp"
 
 namespace fencepost {
 
@@ -46,11 +50,29 @@ class Runtime {
     return asio::co_spawn(loop(index), std::move(task), asio::use_future).get();
   }
 
-  // Runs `work` on the CPU pool; the coroutine goes on on its own loop with the result or the exception.
+  // Runs `work` on the CPU pool; the coroutine goes on on its own loop with the result or the exception. A
+  // cancelled caller leaves at once; the work still runs to its end, and its result is dropped.
   template <class F>
   awaitable<std::invoke_result_t<F>> offload(F work) {
-    co_return co_await asio::co_spawn(cpu_, run_work(std::move(work)), asio::use_awaitable);
+    using Value = std::invoke_result_t<F>;
+    using Outcome = std::expected<Value, std::exception_ptr>;
+    const Executor home = executor(current());
+    const auto answer = std::make_shared<Completion<Outcome>>(home);
+    asio::post(cpu_, [home, answer, work = std::move(work)]() mutable {
+      auto outcome = std::make_shared<Outcome>(run_work<Outcome>(work));
+      asio::post(home, [answer, outcome] { answer->complete(std::move(*outcome)); });
+    });
+    co_await answer->wait();
+    if (!answer->value()) std::rethrow_exception(answer->value().error());
+    co_return std::move(*answer->value());
   }
+
+  // Runs task(i) on every loop i, all at the same time; the caller, on a loop of its own, goes on when the last has
+  // finished. The first exception is rethrown then.
+  awaitable<> on_every_loop(std::function<awaitable<>(std::size_t)> task);
+
+  // The index of the loop whose thread this is. Only on a loop's thread.
+  static std::size_t current();
 
  private:
   struct Loop {
@@ -59,9 +81,13 @@ class Runtime {
     std::thread thread;
   };
 
-  template <class F>
-  static awaitable<std::invoke_result_t<F>> run_work(F work) {
-    co_return work();
+  template <class Outcome, class F>
+  static Outcome run_work(F& work) {
+    try {
+      return work();
+    } catch (const std::exception&) {
+      return std::unexpected(std::current_exception());
+    }
   }
 
   std::vector<std::unique_ptr<Loop>> loops_;

@@ -1,0 +1,120 @@
+// One session with PostgreSQL, always in pipeline mode.
+//
+// Any number of coroutines may have batches in flight at once; answers come back in order. Pinned to one loop:
+// every method, and every callback, on that loop's thread.
+//
+// What a lost connection means is decided per batch, here and nowhere else: see pg/error.hpp.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <chrono>
+#include <deque>
+#include <exception>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include "pg/batch.hpp"
+#include "pg/result.hpp"
+#include "runtime/async.hpp"
+#include "runtime/completion.hpp"
+
+namespace fencepost::pg {
+
+struct FinishConnection {
+  void operator()(PGconn* connection) const { PQfinish(connection); }
+};
+using PgConn = std::unique_ptr<PGconn, FinishConnection>;
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  struct Events {
+    std::function<void(std::string_view channel, std::string_view payload)> on_notify;
+    std::function<void()> on_drained;  // a batch has left the pipeline
+    std::function<void(const std::string& reason)> on_close;
+  };
+
+  // `session` is connected and set up (see Connector). `statement_timeout` is what the session was told, and is
+  // what the watchdog goes by: a server that stays silent for longer than it may is given up.
+  Connection(Executor executor, PgConn session, std::chrono::milliseconds statement_timeout);
+  ~Connection();
+
+  // Call once, right after construction.
+  void start(Events events);
+
+  // Runs the batch as one implicit transaction; one ResultSet per statement. Throws QueryError, ConnectionLost,
+  // CommitUnknown. Await it at once: the batch is read when the coroutine starts. Giving up on the answer does
+  // not disturb the connection; the late answer is dropped when it comes.
+  awaitable<std::vector<ResultSet>> run(const Batch& batch, RunOptions options = {});
+
+  // Runs SQL text of any number of statements by the simple protocol, as one transaction unless it says
+  // otherwise. Only while nothing else is in flight. For migrations, LISTEN and administration.
+  awaitable<std::vector<ResultSet>> exec_script(std::string sql);
+
+  // Ends the session now; what is in flight fails as lost.
+  void close(const std::string& reason);
+
+  bool is_open() const { return session_ != nullptr; }
+  std::size_t in_flight() const { return in_flight_.size(); }
+  int backend_pid() const { return backend_pid_; }
+
+ private:
+  using Outcome = std::expected<std::vector<ResultSet>, std::exception_ptr>;
+  using Pending = Completion<Outcome>;
+
+  // What one sync closes: a prepare, a batch, or a script.
+  struct Segment {
+    enum class Kind { kPrepare, kBatch, kScript };
+    Kind kind;
+    Access access = Access::kWrite;
+    std::vector<const Statement*> statements;
+    std::size_t hidden = 0;  // leading statements that set timeouts; the caller does not see their results
+    std::optional<std::chrono::milliseconds> patience;  // none: no limit
+    std::shared_ptr<Pending> pending;                   // null for a prepare
+    std::vector<ResultSet> results;
+    std::exception_ptr error;
+  };
+  void send(const Batch& batch, Access access, std::shared_ptr<Pending> pending);
+  bool send_prepare(const Statement& statement);
+  bool send_statement(const Batch::Entry& entry);
+  void push(Segment segment);
+  void flush();
+
+  void wait_readable();
+  void wait_writable();
+  void on_readable();
+  void drain_results();
+  void drain_notifications();
+  void on_result(ResultSet result, PGresult* raw);
+  void on_failure(PGresult* raw);
+  void finish_segment();
+  void deliver(Segment& segment);
+  void deliver_loss(Segment& segment, const std::string& reason);
+  void watch();
+
+  Executor executor_;
+  PgConn session_;
+  asio::posix::stream_descriptor socket_;
+  asio::steady_timer watchdog_;
+  std::chrono::milliseconds statement_timeout_;
+  int backend_pid_;
+  Events events_;
+
+  std::deque<Segment> in_flight_;
+  std::chrono::steady_clock::time_point head_since_;
+  bool watching_ = false;
+  bool waiting_writable_ = false;
+  // What the server knows, or will by the time a later message reaches it, and under which name.
+  std::unordered_map<const Statement*, std::string> prepared_;
+  std::unordered_map<const Statement*, std::exception_ptr> prepare_errors_;
+  std::uint64_t stale_plans_ = 0;
+  Params::Wire wire_;
+};
+
+}  // namespace fencepost::pg

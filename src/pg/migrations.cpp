@@ -1,0 +1,147 @@
+#include "pg/migrations.hpp"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/digest.hpp"
+#include "base/embedded.hpp"
+#include "pg/error.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost::pg {
+
+std::span<const EmbeddedFile> migration_files();  // generated from db/migrations by the build
+
+namespace {
+
+// "fencepos" in ASCII: any constant will do, as long as every node uses the same.
+constexpr std::int64_t kMigrationLock = 0x66656e6365706f73;
+
+constexpr Statement kLock{"migrations_lock", "SELECT pg_advisory_lock($1)"};
+constexpr Statement kTableExists{"migrations_table_exists", "SELECT to_regclass('schema_migration') IS NOT NULL"};
+constexpr Statement kApplied{"migrations_applied", R"(
+  SELECT version, name, checksum
+    FROM schema_migration
+   ORDER BY version)"};
+
+constexpr auto kCreateTable = R"(
+  CREATE TABLE IF NOT EXISTS schema_migration (
+    version    int         PRIMARY KEY,
+    name       text        NOT NULL,
+    checksum   text        NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  ))";
+
+// How many of `migrations` are applied already, or why the two histories do not fit.
+Result<std::size_t> compare(const ResultSet& applied, std::span<const Migration> migrations) {
+  std::size_t known = 0;
+  for (const auto row : applied) {
+    const auto version = row.get<int>("version");
+    const auto name = row.get<std::string>("name");
+    if (known == migrations.size()) {
+      return fail(conflict("database_newer", fmt::format("the database has migration {}, which this version of "
+                                                         "Fencepost does not know; run a newer version",
+                                                         name)));
+    }
+    const auto& ours = migrations[known];
+    if (ours.version != version) {
+      return fail(conflict("migration_missing",
+                           fmt::format("the database has {} where this version of Fencepost has {}", name, ours.name)));
+    }
+    if (ours.checksum() != row.get<std::string_view>("checksum")) {
+      return fail(conflict("migration_edited", fmt::format("{} was changed after it was applied; restore it and add "
+                                                           "a new migration instead",
+                                                           ours.name)));
+    }
+    ++known;
+  }
+  return known;
+}
+
+awaitable<ResultSet> run_one(Connection& connection, const Batch& batch) {
+  auto results = co_await connection.run(batch, {.access = Access::kRead});
+  co_return std::move(results.front());
+}
+
+awaitable<> apply(Connection& connection, const Migration& migration) {
+  // The simple protocol runs the text and the row below as one transaction.
+  const auto script = fmt::format("{}\n;INSERT INTO schema_migration (version, name, checksum) VALUES ({}, '{}', '{}')",
+                                  migration.sql, migration.version, migration.name, migration.checksum());
+  co_await connection.exec_script(script);
+  log::info("migration applied", {{"migration", migration.name}});
+}
+
+awaitable<Result<std::vector<std::string>>> apply_missing(Connection& connection,
+                                                          std::span<const Migration> migrations) {
+  // The lock belongs to the session and goes with it, however this ends.
+  Batch lock;
+  lock.add(kLock, kMigrationLock).statement_timeout(std::chrono::milliseconds(0));
+  co_await connection.run(lock);
+  co_await connection.exec_script(fmt::format("SET statement_timeout = 0; {}", kCreateTable));
+
+  Batch read;
+  read.add(kApplied);
+  const auto applied = co_await run_one(connection, read);
+  const auto known = compare(applied, migrations);
+  if (!known) co_return fail(known.error());
+  std::vector<std::string> done;
+  for (const auto& migration : migrations.subspan(*known)) {
+    co_await apply(connection, migration);
+    done.push_back(migration.name);
+  }
+  co_return done;
+}
+
+}  // namespace
+
+std::string Migration::checksum() const { return sha256_hex(sql); }
+
+const std::vector<Migration>& embedded_migrations() {
+  static const auto all = [] {
+    std::vector<Migration> migrations;
+    for (const auto& file : migration_files()) {
+      int version = 0;
+      const auto [end, ec] = std::from_chars(file.name.data(), file.name.data() + file.name.size(), version);
+      if (ec != std::errc{} || end != file.name.data() + 4 || !file.name.ends_with(".sql")) {
+        throw Exception(internal("bad_migration", fmt::format("'{}' is not NNNN_what.sql", file.name)));
+      }
+      migrations.push_back({version, std::string(file.name.substr(0, file.name.size() - 4)), file.content});
+    }
+    std::ranges::sort(migrations, {}, &Migration::version);
+    const auto twin = std::ranges::adjacent_find(migrations, {}, &Migration::version);
+    if (twin != migrations.end()) {
+      throw Exception(internal("bad_migration", fmt::format("two migrations have number {}", twin->version)));
+    }
+    return migrations;
+  }();
+  return all;
+}
+
+awaitable<Result<std::vector<std::string>>> migrate(Connector& connector, std::span<const Migration> migrations) {
+  const auto executor = co_await this_executor();
+  const auto connection = co_await connector.connect(executor);
+  const std::unique_ptr<Connection, void (*)(Connection*)> closing(connection.get(),
+                                                                   [](Connection* c) { c->close("migrations done"); });
+  connection->start({});
+  co_return co_await apply_missing(*connection, migrations);
+}
+
+awaitable<Result<void>> check_migrations(Pool& pool, std::span<const Migration> migrations) {
+  const auto exists = co_await pool.query(kTableExists);
+  std::size_t known = 0;
+  if (exists.one().get<bool>(0)) {
+    const auto applied = co_await pool.query(kApplied);
+    const auto compared = compare(applied, migrations);
+    if (!compared) co_return fail(compared.error());
+    known = *compared;
+  }
+  if (known < migrations.size()) {
+    co_return fail(unavailable("migrations_pending", fmt::format("{} of {} migrations are not applied; run "
+                                                                 "'fencepost migrate'",
+                                                                 migrations.size() - known, migrations.size())));
+  }
+  co_return Result<void>{};
+}
+
+}  // namespace fencepost::pg

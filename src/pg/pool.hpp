@@ -1,0 +1,145 @@
+// The sessions of one loop, and the queue before them.
+//
+// Two kinds. Shared connections carry the batches of all coroutines of the loop, pipelined: short work, no
+// waiting for one's own connection. Exclusive ones are lent to a coroutine that needs several round trips in one
+// transaction, or whose statement may be slow and would hold up everybody behind it.
+//
+// Everything is bounded: the batches in flight on a connection, the callers in the queue, the time they wait.
+// Lost connections come back by themselves, with backoff. Pinned to one loop.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/backoff.hpp"
+#include "base/random.hpp"
+#include "pg/batch.hpp"
+#include "pg/connection.hpp"
+#include "pg/connector.hpp"
+#include "runtime/async.hpp"
+#include "runtime/completion.hpp"
+#include "runtime/metrics.hpp"
+#include "runtime/task_group.hpp"
+
+namespace fencepost::pg {
+
+struct PoolOptions {
+  std::size_t shared_connections = 1;
+  std::size_t exclusive_connections = 4;
+  std::size_t max_in_flight = 256;  // batches on one shared connection
+  std::size_t queue_limit = 4096;   // callers waiting, of either kind
+  std::chrono::milliseconds acquire_timeout{5000};
+  int max_attempts = 5;  // of a transaction that deadlocks or cannot be serialized
+};
+
+class Pool;
+
+// An exclusive connection, given back when this goes out of scope. If anything is still open on it (a
+// transaction, an answer) call discard() first, and the session is ended instead.
+class Lease {
+ public:
+  Lease(Pool& pool, std::shared_ptr<Connection> connection) : pool_(&pool), connection_(std::move(connection)) {}
+  ~Lease();
+  Lease(Lease&& other) noexcept : pool_(other.pool_), connection_(std::move(other.connection_)) {}
+  Lease& operator=(Lease&&) = delete;
+
+  Connection& operator*() const { return *connection_; }
+  Connection* operator->() const { return connection_.get(); }
+  void discard();
+
+ private:
+  Pool* pool_;
+  std::shared_ptr<Connection> connection_;
+};
+
+class Pool {
+ public:
+  Pool(Executor executor, Connector& connector, const PoolOptions& options, Metrics& metrics);
+  ~Pool();
+
+  void start();
+  // Refuses new callers, waits up to `grace` for what is in flight, then closes everything.
+  awaitable<> stop(std::chrono::milliseconds grace);
+
+  // Runs a batch on a shared connection. Deadlocks and serialization failures are tried again; a lost connection
+  // is tried once more for Access::kRead, and is CommitUnknown for Access::kWrite once anything was sent. Throws
+  // QueryError, ConnectionLost, CommitUnknown, PoolExhausted.
+  awaitable<std::vector<ResultSet>> run(Batch batch, RunOptions options = {});
+
+  // One statement that only reads.
+  template <class... Values>
+  awaitable<ResultSet> query(const Statement& statement, const Values&... values) {
+    return run_one(Batch().add(statement, values...), Access::kRead);
+  }
+  // One statement that writes.
+  template <class... Values>
+  awaitable<ResultSet> execute(const Statement& statement, const Values&... values) {
+    return run_one(Batch().add(statement, values...), Access::kWrite);
+  }
+
+  // Lends an exclusive connection. Throws PoolExhausted, ConnectionLost.
+  awaitable<Lease> acquire();
+
+  // True while at least one shared connection is up.
+  bool connected() const;
+  Executor executor() const { return executor_; }
+  const PoolOptions& options() const { return options_; }
+  Random& random() { return random_; }
+
+ private:
+  friend class Lease;
+
+  // Callers in line, first come, first served.
+  class Line {
+   public:
+    Line(Executor executor, Metrics::Gauge& waiting, Metrics::Histogram& wait_time)
+        : executor_(executor), waiting_(waiting), wait_time_(wait_time) {}
+    awaitable<> stand(std::chrono::milliseconds timeout);
+    void admit_one();
+    bool empty() const { return tickets_.empty(); }
+    std::size_t size() const { return tickets_.size(); }
+
+   private:
+    using Ticket = std::shared_ptr<Completion<bool>>;
+    Executor executor_;
+    Metrics::Gauge& waiting_;
+    Metrics::Histogram& wait_time_;
+    std::list<Ticket> tickets_;
+  };
+
+  awaitable<ResultSet> run_one(Batch batch, Access access);
+  awaitable<std::shared_ptr<Connection>> shared_connection();
+  std::shared_ptr<Connection> free_shared();
+  awaitable<> keep_connected(std::size_t slot);
+  void give_back(std::shared_ptr<Connection> connection);
+  void refuse_if_full(const Line& line);
+  Metrics::Histogram& latency_of(const Batch& batch);
+
+  Executor executor_;
+  Connector& connector_;
+  PoolOptions options_;
+  Metrics& metrics_;
+  SeededRandom random_;
+  TaskGroup keepers_;
+
+  std::vector<std::shared_ptr<Connection>> shared_;
+  Line shared_line_;
+  std::vector<std::shared_ptr<Connection>> idle_;
+  std::size_t lent_ = 0;
+  Line exclusive_line_;
+  asio::steady_timer drained_;
+  bool stopping_ = false;
+
+  Metrics::Counter& connected_total_;
+  Metrics::Counter& lost_total_;
+  Metrics::Counter& refused_total_;
+  Metrics::Counter& retried_total_;
+  Metrics::Gauge& lent_gauge_;
+  std::unordered_map<const Statement*, Metrics::Histogram*> latencies_;
+};
+
+}  // namespace fencepost::pg

@@ -1,0 +1,90 @@
+#include "pg/transaction.hpp"
+
+#include "base/backoff.hpp"
+
+namespace fencepost::pg {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Statement kBegin{"fp_begin", "BEGIN"};
+constexpr Statement kBeginRepeatableRead{"fp_begin_repeatable_read", "BEGIN ISOLATION LEVEL REPEATABLE READ"};
+constexpr Statement kBeginSerializable{"fp_begin_serializable", "BEGIN ISOLATION LEVEL SERIALIZABLE"};
+constexpr Statement kCommit{"fp_commit", "COMMIT"};
+constexpr Statement kRollback{"fp_rollback", "ROLLBACK"};
+
+const Statement& begin_statement(Isolation isolation) {
+  switch (isolation) {
+    case Isolation::kReadCommitted: return kBegin;
+    case Isolation::kRepeatableRead: return kBeginRepeatableRead;
+    case Isolation::kSerializable: return kBeginSerializable;
+  }
+  std::unreachable();
+}
+
+}  // namespace
+
+awaitable<std::vector<ResultSet>> Transaction::run(Batch batch) {
+  // Nothing is committed before commit(), so a connection lost on the way is simply lost.
+  if (begun_) co_return co_await connection_.run(batch, {.access = Access::kRead});
+  begun_ = true;
+  Batch with_begin;
+  with_begin.add(begin_statement(isolation_));
+  for (const auto& entry : batch.entries()) with_begin.add_params(*entry.statement, entry.params);
+  auto results = co_await connection_.run(with_begin, {.access = Access::kRead});
+  results.erase(results.begin());
+  co_return results;
+}
+
+awaitable<ResultSet> Transaction::run_one(Batch batch) {
+  auto results = co_await run(std::move(batch));
+  co_return std::move(results.front());
+}
+
+awaitable<> Transaction::commit() {
+  if (!begun_) co_return;
+  Batch batch;
+  batch.add(kCommit);
+  co_await connection_.run(batch, {.access = Access::kWrite});
+}
+
+awaitable<> Transaction::rollback() {
+  if (!begun_) co_return;
+  Batch batch;
+  batch.add(kRollback);
+  co_await connection_.run(batch, {.access = Access::kRead});
+}
+
+awaitable<bool> clean_up_and_retry(Pool& pool, Lease& lease, Transaction& tx, std::exception_ptr failure,
+                                   int attempt) {
+  bool retry = false;
+  bool clean = false;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const QueryError& e) {
+    retry = e.is_retryable() && attempt < pool.options().max_attempts;
+    clean = true;
+  } catch (const Exception& e) {
+    // Our own refusal inside the body: the session is fine. A lost one is not worth asking.
+    clean = lease->is_open();
+  } catch (const std::exception&) {
+    // Cancelled, most likely: an awaited ROLLBACK would be cancelled too, so the session goes.
+    lease.discard();
+  }
+  if (clean) {
+    try {
+      co_await tx.rollback();
+    } catch (const ConnectionLost&) {
+      retry = false;  // the server rolls back by itself; the caller hears of the first failure
+    }
+  }
+  if (retry) {
+    Backoff backoff({.initial = 5ms, .cap = 250ms}, pool.random());
+    for (int i = 1; i < attempt; ++i) backoff.next();
+    asio::steady_timer pause(pool.executor(), backoff.next());
+    co_await pause.async_wait(asio::use_awaitable);
+  }
+  co_return retry;
+}
+
+}  // namespace fencepost::pg

@@ -1,0 +1,100 @@
+#include "runtime/lanes.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include "base/error.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost {
+namespace {
+
+// FNV-1a: well spread over short keys, and the same on every machine, unlike std::hash.
+std::uint64_t stable_hash(std::string_view key) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char c : key) hash = (hash ^ c) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+struct Lanes::Lane {
+  Lane(Executor executor, std::size_t limit) : home(executor), queue(executor, limit), group(executor, "lane", 1) {}
+
+  Executor home;
+  BoundedQueue<Task> queue;  // on the loop
+  TaskGroup group;
+  std::atomic<std::size_t> waiting{0};  // posted and not yet begun, counted by the producers
+};
+
+Lanes::Lanes(Runtime& runtime, Options options, Metrics& metrics)
+    : runtime_(runtime),
+      options_(std::move(options)),
+      refused_total_(metrics.counter("lane_refused_total", "Tasks turned away by a full lane", {{"lanes", options_.name}})),
+      failed_total_(metrics.counter("lane_failed_total", "Tasks that threw", {{"lanes", options_.name}})) {
+  for (std::size_t i = 0; i < options_.count; ++i) {
+    lanes_.push_back(std::make_unique<Lane>(runtime.executor(i % runtime.size()), options_.queue_limit));
+  }
+}
+
+Lanes::~Lanes() = default;
+
+void Lanes::start() {
+  for (auto& lane : lanes_) {
+    asio::post(lane->home, [this, &lane = *lane] {
+      if (!lane.group.spawn(serve(lane, failed_total_))) log::error("lane did not start", {{"lanes", options_.name}});
+    });
+  }
+}
+
+awaitable<> Lanes::stop(std::chrono::milliseconds grace) {
+  stopping_ = true;
+  co_await runtime_.on_every_loop([this, grace](std::size_t loop) -> awaitable<> {
+    const auto deadline = std::chrono::steady_clock::now() + grace;
+    for (auto& lane : lanes_) {
+      if (lane->home == runtime_.executor(loop)) lane->queue.close();
+    }
+    for (auto& lane : lanes_) {
+      if (lane->home != runtime_.executor(loop)) continue;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      co_await lane->group.stop(std::max(left, std::chrono::milliseconds(0)));
+    }
+  });
+}
+
+bool Lanes::post(std::string_view key, Task task) {
+  auto& lane = *lanes_[lane_of(key)];
+  // Reserved before it is posted, so that a flood from other threads cannot outrun the limit.
+  if (lane.waiting.fetch_add(1) >= options_.queue_limit || stopping_) {
+    lane.waiting.fetch_sub(1);
+    refused_total_.Increment();
+    return false;
+  }
+  asio::post(lane.home, [&lane, task = std::move(task)]() mutable {
+    if (!lane.queue.try_push(std::move(task))) lane.waiting.fetch_sub(1);
+  });
+  return true;
+}
+
+std::size_t Lanes::lane_of(std::string_view key) const { return stable_hash(key) % lanes_.size(); }
+
+Executor Lanes::executor_of(std::string_view key) const { return lanes_[lane_of(key)]->home; }
+
+awaitable<> Lanes::serve(Lane& lane, Metrics::Counter& failures) {
+  while (true) {
+    auto tasks = co_await lane.queue.pop_some(1);
+    if (tasks.empty()) co_return;
+    lane.waiting.fetch_sub(1);
+    std::optional<Error> failure;
+    try {
+      co_await tasks.front()();
+    } catch (const Exception& e) {
+      failure = e.error();
+    }
+    if (failure) {
+      failures.Increment();
+      log::error("task failed", *failure, {{"group", "lane"}});
+    }
+  }
+}
+
+}  // namespace fencepost

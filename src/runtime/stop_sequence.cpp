@@ -1,0 +1,36 @@
+#include "runtime/stop_sequence.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "base/error.hpp"
+#include "runtime/completion.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost {
+
+void StopSequence::add(std::string name, Stage stop) { stages_.push_back({std::move(name), std::move(stop)}); }
+
+awaitable<bool> StopSequence::run(std::chrono::milliseconds total) {
+  const auto executor = co_await this_executor();
+  const auto deadline = std::chrono::steady_clock::now() + total;
+  while (!stages_.empty()) {
+    const auto stage = std::make_shared<Named>(std::move(stages_.back()));
+    stages_.pop_back();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto finished = std::make_shared<Completion<std::exception_ptr>>(executor);
+    asio::co_spawn(executor, stage->stop(std::max(left, std::chrono::milliseconds(0))),
+                   [finished, stage](const std::exception_ptr& failure) { finished->complete(failure); });
+    if (!co_await finished->wait(deadline)) {
+      log::error("stopping took too long", {{"stage", stage->name}});
+      co_return false;
+    }
+    if (finished->value()) {
+      log::error("stopping failed", error_of(finished->value()), {{"stage", stage->name}});
+    } else {
+      log::debug("stopped", {{"stage", stage->name}});
+    }
+  }
+  co_return true;
+}
+
+}  // namespace fencepost

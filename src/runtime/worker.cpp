@@ -1,0 +1,77 @@
+#include "runtime/worker.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include "base/error.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost {
+
+Worker::Worker(Executor executor, Options options, Step step, Metrics& metrics)
+    : options_(std::move(options)),
+      step_(std::move(step)),
+      random_(SystemRandom().next()),
+      backoff_(options_.backoff, random_),
+      group_(executor, options_.name, 1),
+      alarm_(std::make_shared<Alarm>(executor)),
+      ok_total_(metrics.counter("worker_runs_total", "Runs of a worker", {{"worker", options_.name}, {"result", "ok"}})),
+      failed_total_(
+          metrics.counter("worker_runs_total", "Runs of a worker", {{"worker", options_.name}, {"result", "failed"}})),
+      duration_(metrics.latency("worker_run_seconds", "How long a run took", {{"worker", options_.name}})) {}
+
+void Worker::start() {
+  if (!group_.spawn(run())) log::error("worker did not start", {{"worker", options_.name}});
+}
+
+void Worker::wake() {
+  if (alarm_->woken.exchange(true)) return;
+  asio::post(alarm_->home, [alarm = alarm_] { alarm->timer.cancel(); });
+}
+
+awaitable<> Worker::stop() {
+  // Runs once group_ is stopping, and ends a rest of either kind.
+  asio::post(alarm_->home, [alarm = alarm_] { alarm->timer.cancel(); });
+  co_await group_.stop(options_.stop_grace);
+}
+
+awaitable<> Worker::run() {
+  while (!group_.stopping()) {
+    alarm_->woken = false;
+    const auto next = co_await step_once();
+    if (!next) {
+      co_await rest(backoff_.next(), false);
+    } else if (*next == Next::kRest) {
+      backoff_.reset();
+      co_await rest(options_.interval, true);
+    } else {
+      backoff_.reset();
+      co_await asio::post(alarm_->home, asio::use_awaitable);  // let others of this loop have their turn
+    }
+  }
+}
+
+awaitable<std::optional<Worker::Next>> Worker::step_once() {
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<Next> next;
+  std::optional<Error> failure;
+  try {
+    next = co_await step_();
+  } catch (const std::exception&) {
+    failure = error_of(std::current_exception());
+  }
+  duration_.Observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  (next ? ok_total_ : failed_total_).Increment();
+  if (failure && !group_.stopping()) log::error("worker failed", *failure, {{"worker", options_.name}});
+  co_return next;
+}
+
+awaitable<> Worker::rest(std::chrono::milliseconds delay, bool wakeable) {
+  const auto deadline = std::chrono::steady_clock::now() + delay;
+  while (!group_.stopping() && std::chrono::steady_clock::now() < deadline) {
+    if (wakeable && alarm_->woken) co_return;
+    alarm_->timer.expires_at(deadline);
+    co_await alarm_->timer.async_wait(use_tuple);
+  }
+}
+
+}  // namespace fencepost
