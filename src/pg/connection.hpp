@@ -117,4 +117,23 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Params::Wire wire_;
 };
 
+// A session that ends when its owner goes out of scope. (A Connection alone does not: its own pending reads keep
+// it alive until somebody closes it.)
+class OwnedConnection {
+ public:
+  OwnedConnection(std::shared_ptr<Connection> connection, Connection::Events events)
+      : connection_(std::move(connection)) {
+    connection_->start(std::move(events));
+  }
+  ~OwnedConnection() { connection_->close("no longer needed"); }
+  OwnedConnection(const OwnedConnection&) = delete;
+  OwnedConnection& operator=(const OwnedConnection&) = delete;
+
+  Connection& operator*() const { return *connection_; }
+  Connection* operator->() const { return connection_.get(); }
+
+ private:
+  std::shared_ptr<Connection> connection_;
+};
+
 }  // namespace fencepost::pg

@@ -26,16 +26,9 @@ void with_connection(const std::string& dsn, Body body) {
   Connector connector(test::connect_options(dsn));
   auto scenario = [&]() -> awaitable<> {
     const auto executor = co_await this_executor();
-    const auto connection = co_await connector.connect(executor);
-    connection->start({});
-    std::exception_ptr failure;
-    try {
-      co_await body(*connection);
-    } catch (const std::exception&) {
-      failure = std::current_exception();
-    }
-    connection->close("test over");
-    if (failure) std::rethrow_exception(failure);
+    auto session = co_await connector.connect(executor);
+    const OwnedConnection connection(std::move(session), {});
+    co_await body(*connection);
   };
   run_blocking(scenario());
 }

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
 #include <locale.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
+#include "runtime/directory_lock.hpp"
 #include "runtime/leftover_process.hpp"
 #include "runtime/log.hpp"
 
@@ -66,27 +66,6 @@ std::string best_locale() {
   if (utf8 == locale_t{}) return "C";
   ::freelocale(utf8);
   return "C.UTF-8";
-}
-
-// The directory is ours alone from here until the descriptor closes, also when we are killed.
-Result<UniqueFd> lock_data_dir(const fs::path& data_dir) {
-  const auto file = data_dir / "lock";
-  UniqueFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock) return fail(os_error("data_dir_unusable", fmt::format("cannot open {}", file.string())));
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    std::string holder;
-    std::ifstream(file) >> holder;
-    return fail(conflict("data_dir_in_use",
-                         fmt::format("{} is in use by another Fencepost (pid {}): stop that one, or choose another "
-                                     "data directory",
-                                     data_dir.string(), holder.empty() ? "unknown" : holder))
-                    .with("pid", holder));
-  }
-  const auto pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(lock.get(), 0) != 0 || ::write(lock.get(), pid.data(), pid.size()) < 0) {
-    return fail(os_error("data_dir_unusable", fmt::format("cannot write {}", file.string())));
-  }
-  return lock;
 }
 
 // With whatever is missing on the way. A server that runs as somebody else must pass through (whatever our umask
@@ -144,7 +123,7 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::start(Options options)
   auto programs = find_cluster_programs(cluster_version(data_dir / "cluster"));
   if (!programs) return fail(programs.error());
   if (auto made = make_data_dir(data_dir, who->has_value()); !made) return fail(made.error());
-  auto lock = lock_data_dir(data_dir);
+  auto lock = lock_directory(data_dir);
   if (!lock) return fail(lock.error());
 
   std::unique_ptr<EmbeddedCluster> cluster(

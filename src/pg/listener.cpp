@@ -65,15 +65,11 @@ awaitable<> Listener::listen_forever() {
   while (true) {
     std::optional<Error> failure;
     try {
-      auto connection = co_await connector_.connect(executor_);
-      // However serve ends, also by cancellation, the session goes with it.
-      const std::unique_ptr<Connection, void (*)(Connection*)> closing(
-          connection.get(), [](Connection* c) { c->close("the listener lets go"); });
-      backoff.reset();
-      co_await serve(std::move(connection));
+      co_await serve();
     } catch (const Exception& e) {
       failure = e.error();
     }
+    if (mode_ != Mode::kConnecting) backoff.reset();
     mode_ = Mode::kConnecting;
     listening_.Set(0);
     lost_total_.Increment();
@@ -84,11 +80,13 @@ awaitable<> Listener::listen_forever() {
 }
 
 // Returns only by exception: ConnectionLost, or cancellation.
-awaitable<> Listener::serve(std::shared_ptr<Connection> connection) {
+awaitable<> Listener::serve() {
   const auto closed = std::make_shared<Completion<std::string>>(executor_);
-  connection->start({.on_notify = [this](auto channel, auto payload) { hear(channel, payload); },
-                     .on_drained = {},
-                     .on_close = [closed](const std::string& reason) { closed->complete(reason); }});
+  auto session = co_await connector_.connect(executor_);
+  const OwnedConnection connection(std::move(session),
+                                   {.on_notify = [this](auto channel, auto payload) { hear(channel, payload); },
+                                    .on_drained = {},
+                                    .on_close = [closed](const std::string& reason) { closed->complete(reason); }});
   co_await connection->exec_script(listen_script());
   const bool proven = co_await prove();
   mode_ = proven ? Mode::kListening : Mode::kPolling;
@@ -121,10 +119,8 @@ awaitable<> Listener::serve(std::shared_ptr<Connection> connection) {
 awaitable<bool> Listener::prove() {
   proof_ = fmt::format("{:016x}{:016x}", random_.next(), random_.next());
   proven_ = std::make_shared<Completion<bool>>(executor_);
-  auto second = co_await connector_.connect(executor_);
-  const std::unique_ptr<Connection, void (*)(Connection*)> closing(second.get(),
-                                                                   [](Connection* c) { c->close("proof sent"); });
-  second->start({});
+  auto session = co_await connector_.connect(executor_);
+  const OwnedConnection second(std::move(session), {});
   Batch batch;
   batch.add(kSendProof, kProofChannel, proof_);
   co_await second->run(batch, {.access = Access::kRead, .timeout = options_.answer_timeout});

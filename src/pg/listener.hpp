@@ -58,7 +58,7 @@ class Listener {
 
   awaitable<> listen_forever();
   awaitable<> poll_forever();
-  awaitable<> serve(std::shared_ptr<Connection> connection);
+  awaitable<> serve();
   awaitable<bool> prove();
   awaitable<> pause(std::chrono::milliseconds delay);
   void hear(std::string_view channel, std::string_view payload);

@@ -120,10 +120,8 @@ const std::vector<Migration>& embedded_migrations() {
 
 awaitable<Result<std::vector<std::string>>> migrate(Connector& connector, std::span<const Migration> migrations) {
   const auto executor = co_await this_executor();
-  const auto connection = co_await connector.connect(executor);
-  const std::unique_ptr<Connection, void (*)(Connection*)> closing(connection.get(),
-                                                                   [](Connection* c) { c->close("migrations done"); });
-  connection->start({});
+  auto session = co_await connector.connect(executor);
+  const OwnedConnection connection(std::move(session), {});
   co_return co_await apply_missing(*connection, migrations);
 }
 

@@ -25,6 +25,12 @@ constexpr Statement kKillOthers{"kill_others", R"(
    WHERE pid <> pg_backend_pid()
      AND datname = current_database())"};
 
+constexpr Statement kSleepers{"count_sleepers", R"(
+  SELECT count(*)
+    FROM pg_stat_activity
+   WHERE wait_event = 'PgSleep'
+     AND datname = current_database())"};
+
 // How a call ended: "ok" or the error's code.
 template <class T>
 awaitable<std::string> code_of(awaitable<T> call) {
@@ -137,6 +143,7 @@ TEST(pg_pool, a_write_whose_answer_is_lost_is_never_sent_again) {
   TestDatabase db;
   db.exec("CREATE TABLE t (id int)");
   with_pool(db.dsn(), {}, [&](Pool& pool) -> awaitable<> {
+    co_await pool.query(kEcho, 0);
     Batch batch;
     batch.add(kInsert, 1).add(kWait, 30.0);
     std::map<std::string, int> counts;
@@ -145,8 +152,9 @@ TEST(pg_pool, a_write_whose_answer_is_lost_is_never_sent_again) {
     auto assassin = co_await pool.acquire();
     Batch kill;
     kill.add(kKillOthers);
-    while (db.exec("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND wait_event = 'PgSleep' "
-                   "AND datname = current_database()") == "0") {
+    Batch look;
+    look.add(kSleepers);
+    while ((co_await assassin->run(look))[0].one().get<int>(0) == 0) {
     }
     co_await assassin->run(kill);
     co_await caller.stop(5s);

@@ -254,7 +254,7 @@ std::optional<std::filesystem::path> find_in_path(const std::string& program) {
   std::string_view rest = variable != nullptr ? variable : "/usr/local/bin:/usr/bin:/bin";
   while (!rest.empty()) {
     const auto end = std::min(rest.find(':'), rest.size());
-    const auto candidate = std::filesystem::absolute(std::filesystem::path(rest.substr(0, end)) / program);
+    auto candidate = std::filesystem::absolute(std::filesystem::path(rest.substr(0, end)) / program);
     std::error_code ignored;
     if (std::filesystem::is_regular_file(candidate, ignored) && ::access(candidate.c_str(), X_OK) == 0) {
       return candidate;

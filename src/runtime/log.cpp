@@ -189,20 +189,8 @@ std::string render(Format format, std::string_view message, const Error* error, 
 
 namespace {
 
-spdlog::sink_ptr make_sink(const Options& options) {
-  const bool json = options.format == Format::kJson;
-  spdlog::sink_ptr sink;
-  if (!options.file.empty()) {
-    try {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
-    } catch (const spdlog::spdlog_ex& e) {
-      throw Exception(invalid("bad_log_file", e.what()).with("file", options.file));
-    }
-  } else if (json) {
-    sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  } else {
-    sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
-  }
+spdlog::sink_ptr with_format(spdlog::sink_ptr sink, Format format) {
+  const bool json = format == Format::kJson;
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   formatter->add_flag<LevelName>('l', json ? std::size_t{0} : std::size_t{5});
   formatter->set_pattern(json ? kJsonPattern : kTextPattern);
@@ -210,14 +198,37 @@ spdlog::sink_ptr make_sink(const Options& options) {
   return sink;
 }
 
+spdlog::sink_ptr stderr_sink(Format format) {
+  if (format == Format::kJson) return with_format(std::make_shared<spdlog::sinks::stderr_sink_mt>(), format);
+  return with_format(std::make_shared<spdlog::sinks::stderr_color_sink_mt>(), format);
+}
+
+spdlog::sink_ptr file_sink(const std::string& file, Format format) {
+  try {
+    return with_format(std::make_shared<spdlog::sinks::basic_file_sink_mt>(file), format);
+  } catch (const spdlog::spdlog_ex& e) {
+    throw Exception(invalid("bad_log_file", e.what()).with("file", file));
+  }
+}
+
+std::vector<spdlog::sink_ptr> make_sinks(const Options& options) {
+  if (options.file.empty()) return {stderr_sink(options.format)};
+  std::vector<spdlog::sink_ptr> sinks{file_sink(options.file, options.format)};
+  if (options.echo_warnings) {
+    sinks.push_back(stderr_sink(options.format));
+    sinks.back()->set_level(spdlog::level::warn);
+  }
+  return sinks;
+}
+
 }  // namespace
 
 void init(const Options& options) {
-  auto sink = make_sink(options);
+  const auto sinks = make_sinks(options);
   shutdown();
   auto& s = state();
   s.pool = std::make_shared<spdlog::details::thread_pool>(options.queue_size, 1);
-  auto logger = std::make_shared<spdlog::async_logger>("fencepost", std::move(sink), s.pool,
+  auto logger = std::make_shared<spdlog::async_logger>("fencepost", sinks.begin(), sinks.end(), s.pool,
                                                        spdlog::async_overflow_policy::overrun_oldest);
   logger->set_level(spdlog::level::debug);  // `level` below decides, before a line is rendered
   logger->flush_on(spdlog::level::debug);

@@ -28,7 +28,8 @@ struct Options {
   Level level = Level::kInfo;
   Format format = Format::kText;
   std::size_t queue_size = 8192;
-  std::string file;  // empty: stderr
+  std::string file;            // empty: stderr
+  bool echo_warnings = false;  // with a file: warnings and errors also go to stderr; the format is as for the file
 };
 
 struct Field {

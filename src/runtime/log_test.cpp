@@ -176,6 +176,18 @@ TEST_F(LogTest, a_file_that_cannot_be_opened_is_an_error_and_changes_nothing) {
   EXPECT_THAT(lines(), ElementsAre(HasSubstr("still here")));
 }
 
+TEST_F(LogTest, warnings_are_echoed_to_stderr_when_asked) {
+  testing::internal::CaptureStderr();
+  log::init({.file = path(), .echo_warnings = true});
+  log::info("quiet");
+  log::warn("loud");
+  log::shutdown();
+  const auto echoed = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(echoed, HasSubstr("warn  loud"));
+  EXPECT_THAT(echoed, testing::Not(HasSubstr("quiet")));
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr("info  quiet"), HasSubstr("warn  loud")));
+}
+
 TEST_F(LogTest, many_threads_write_whole_lines) {
   constexpr int kThreads = 4;
   constexpr int kEach = 500;

@@ -1,0 +1,28 @@
+#include "base/clock.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fencepost {
+namespace {
+
+TEST(clock, the_manual_one_moves_only_when_told) {
+  const TimePoint start{std::chrono::seconds{1'700'000'000}};
+  ManualClock clock(start);
+  EXPECT_EQ(clock.now(), start);
+  EXPECT_EQ(clock.now(), start);
+  clock.advance(std::chrono::milliseconds{1});
+  EXPECT_EQ(clock.now() - start, std::chrono::milliseconds{1});
+  clock.set(start - std::chrono::hours{1});
+  EXPECT_EQ(start - clock.now(), std::chrono::hours{1});
+}
+
+TEST(clock, the_system_one_tells_the_time) {
+  const auto before = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
+  const auto now = SystemClock().now();
+  const auto after = std::chrono::system_clock::now();
+  EXPECT_LE(before, now);
+  EXPECT_LE(now, after);
+}
+
+}  // namespace
+}  // namespace fencepost

@@ -1,0 +1,29 @@
+// Text for people: quoting what somebody sent, and guessing what they meant.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fencepost {
+
+// The text in double quotes, fit for an error message or a log line: control characters, quotes, backslashes
+// and broken UTF-8 are escaped, and no more than `max_bytes` of the text are shown ("…" says that more follows).
+std::string quote(std::string_view text, std::size_t max_bytes = 64);
+
+// The text as valid UTF-8: each byte that belongs to no character becomes U+FFFD.
+std::string repair_utf8(std::string_view text);
+
+// The candidate that differs from `word` by the fewest typing errors; nullopt when none is near enough to be
+// what was meant. Words over 64 characters have none: the distance costs the product of the lengths.
+std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+// "; did you mean \"x\"?", or nothing: the tail of an error about an unknown word.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
+
+// "a, b or c"
+std::string one_of_list(std::span<const std::string_view> words);
+
+}  // namespace fencepost

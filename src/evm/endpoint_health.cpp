@@ -1,0 +1,76 @@
+#include "evm/endpoint_health.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <boost/url/parse.hpp>
+#include <boost/url/url_view.hpp>
+
+namespace fencepost::evm {
+namespace {
+
+constexpr std::chrono::hours kLongestRetryAfter{1};
+
+}  // namespace
+
+Result<std::string> endpoint_label(const std::string& url) {
+  const auto parsed = boost::urls::parse_uri(url);
+  if (!parsed || parsed->encoded_host().empty()) {
+    return fail(invalid("bad_url", "an RPC endpoint's URL does not parse; expected http(s)://host[:port]/path"));
+  }
+  return std::string(parsed->encoded_host_and_port());
+}
+
+EndpointHealth::EndpointHealth(const std::vector<std::string>& urls, const BackoffOptions& cooldown, const Clock& clock,
+                               Random& random)
+    : clock_(clock) {
+  if (urls.empty()) throw Exception(invalid("no_endpoints", "a chain needs at least one RPC endpoint"));
+  for (const auto& url : urls) {
+    auto label = endpoint_label(url);
+    if (!label) throw Exception(std::move(label.error()));
+    // Two keys at one provider are two endpoints.
+    const auto same = std::ranges::count_if(endpoints_, [&](const Entry& other) {
+      return other.status.label == *label || other.status.label.starts_with(*label + "#");
+    });
+    if (same > 0) *label += fmt::format("#{}", same + 1);
+    endpoints_.push_back({{.label = std::move(*label)}, Backoff(cooldown, random)});
+  }
+}
+
+EndpointStatus EndpointHealth::status(std::size_t index) const {
+  auto status = endpoints_[index].status;
+  if (status.cooling_until && *status.cooling_until <= clock_.now()) status.cooling_until.reset();
+  return status;
+}
+
+std::vector<std::size_t> EndpointHealth::candidates() const {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < endpoints_.size(); ++i) {
+    if (!endpoints_[i].status.wrong_chain) order.push_back(i);
+  }
+  std::ranges::sort(order, {},
+                    [this](std::size_t i) { return std::pair(status(i).cooling_until.value_or(TimePoint::min()), i); });
+  return order;
+}
+
+void EndpointHealth::succeeded(std::size_t index, std::chrono::microseconds took) {
+  auto& [status, backoff] = endpoints_[index];
+  status.consecutive_failures = 0;
+  status.cooling_until.reset();
+  // A fifth of the newest: about five answers back.
+  status.latency = status.latency.count() == 0 ? took : (status.latency * 4 + took) / 5;
+  backoff.reset();
+}
+
+void EndpointHealth::failed(std::size_t index, std::chrono::seconds at_least) {
+  auto& [status, backoff] = endpoints_[index];
+  ++status.consecutive_failures;
+  // Never less than half of the ceiling: a pause that jitter made zero would be none.
+  const auto half = backoff.ceiling() / 2;
+  const auto pause = half + backoff.next() / 2;
+  const auto asked = std::min<std::chrono::milliseconds>(at_least, kLongestRetryAfter);
+  status.cooling_until = clock_.now() + std::max<std::chrono::milliseconds>(pause, asked);
+}
+
+}  // namespace fencepost::evm

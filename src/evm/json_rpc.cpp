@@ -1,0 +1,267 @@
+#include "evm/json_rpc.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/text.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost::evm {
+namespace {
+
+constexpr std::string_view kReach = "reach";
+
+std::string request_text(const RpcCall& call, std::uint64_t id) {
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id,
+                     boost::json::serialize(boost::json::value(call.method)), boost::json::serialize(call.params));
+}
+
+std::string body_text(const std::vector<RpcCall>& calls, std::uint64_t first_id, bool as_batch) {
+  if (!as_batch) return request_text(calls.front(), first_id);
+  std::string body = "[";
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (i > 0) body += ',';
+    body += request_text(calls[i], first_id + i);
+  }
+  return body += ']';
+}
+
+std::optional<std::string_view> context_of(const Error& error, std::string_view key) {
+  for (const auto& [name, value] : error.context) {
+    if (name == key) return value;
+  }
+  return std::nullopt;
+}
+
+std::chrono::seconds retry_after(const http::ClientResponse& response) {
+  const auto text = response.header("Retry-After").value_or("");
+  std::int64_t seconds = 0;  // a date, the other form, is not worth the trouble: the backoff does
+  std::from_chars(text.data(), text.data() + text.size(), seconds);
+  return std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
+}
+
+// Statuses after which the body is not worth reading: the server, a proxy or a gatekeeper speaks, not the node.
+bool is_refusal(unsigned status) {
+  return status >= 500 || status == 401 || status == 402 || status == 403 || status == 404 || status == 407 ||
+         status == 408 || status == 429 || (status >= 300 && status < 400);
+}
+
+}  // namespace
+
+// What one endpoint made of a request: outcomes, or why there are none.
+struct JsonRpcClient::Attempt {
+  std::vector<RpcOutcome> outcomes;
+  std::optional<Error> failure;
+  bool sent = true;
+  std::chrono::seconds leave_alone{0};
+};
+
+Reach reach_of(const Error& error) {
+  const auto reach = context_of(error, kReach).value_or("");
+  return reach == "nowhere" ? Reach::kNowhere : reach == "answered" ? Reach::kAnswered : Reach::kUnknown;
+}
+
+std::optional<std::int64_t> rpc_code(const Error& error) {
+  const auto text = context_of(error, "rpcCode");
+  std::int64_t code = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), code).ec != std::errc{}) return std::nullopt;
+  return code;
+}
+
+JsonRpcClient::JsonRpcClient(http::Client& http, std::vector<std::string> endpoints, JsonRpcOptions options,
+                             const Clock& clock, Random& random, Metrics& metrics)
+    : http_(http),
+      urls_(std::move(endpoints)),
+      options_(options),
+      health_(urls_, options.cooldown, clock, random),
+      metrics_(metrics) {
+  options_.max_batch = std::max<std::size_t>(1, options_.max_batch);
+  for (std::size_t i = 0; i < health_.size(); ++i) {
+    const Metrics::Labels labels{{"endpoint", health_.label(i)}};
+    endpoint_metrics_.push_back(
+        {&metrics.latency("rpc_request_duration_seconds", "One HTTP exchange with an endpoint", labels),
+         &metrics.gauge("rpc_endpoint_latency_seconds", "Moving average of an endpoint's answers", labels),
+         {}});
+  }
+}
+
+void JsonRpcClient::count(std::size_t endpoint, const RpcCall& call, std::string_view result) {
+  auto& counter = endpoint_metrics_[endpoint].requests[{call.method, std::string(result)}];
+  if (counter == nullptr) {
+    counter = &metrics_.counter(
+        "rpc_requests_total", "Calls by endpoint; result is ok, error (an answer) or failed (none)",
+        {{"endpoint", health_.label(endpoint)}, {"method", call.method}, {"result", std::string(result)}});
+  }
+  counter->Increment();
+}
+
+awaitable<Result<RpcValue>> JsonRpcClient::call(RpcCall call, RpcCallOptions options) {
+  std::vector<RpcCall> calls;
+  calls.push_back(std::move(call));
+  auto results = co_await ask(std::move(calls), options, false);
+  co_return std::move(results.front());
+}
+
+awaitable<std::vector<Result<RpcValue>>> JsonRpcClient::batch(std::vector<RpcCall> calls, RpcCallOptions options) {
+  std::vector<Result<RpcValue>> results;
+  results.reserve(calls.size());
+  for (auto rest = calls.begin(); rest != calls.end();) {
+    const auto size = std::min<std::ptrdiff_t>(calls.end() - rest, static_cast<std::ptrdiff_t>(options_.max_batch));
+    std::vector<RpcCall> part(std::make_move_iterator(rest), std::make_move_iterator(rest + size));
+    rest += size;
+    auto answers = co_await ask(std::move(part), options, true);
+    std::ranges::move(answers, std::back_inserter(results));
+  }
+  co_return results;
+}
+
+awaitable<std::vector<Result<RpcValue>>> JsonRpcClient::ask(std::vector<RpcCall> calls, RpcCallOptions options,
+                                                            bool as_batch) {
+  const auto first_id = next_id_;
+  next_id_ += calls.size();
+  const auto body = body_text(calls, first_id, as_batch);
+  const auto candidates = options.endpoint ? std::vector{*options.endpoint} : health_.candidates();
+  bool unknown = false;
+  Error last = unavailable("wrong_chain", "every endpoint is on another chain");
+  for (const auto endpoint : candidates) {
+    auto tried = co_await attempt(endpoint, body, first_id, calls.size(), as_batch, options);
+    if (!tried.failure) {
+      for (std::size_t i = 0; i < calls.size(); ++i) count(endpoint, calls[i], tried.outcomes[i] ? "ok" : "error");
+      co_return deliver(endpoint, std::move(tried.outcomes), unknown);
+    }
+    for (const auto& call : calls) count(endpoint, call, "failed");
+    log::warn("RPC endpoint did not answer", *tried.failure, {{"endpoint", health_.label(endpoint)}});
+    unknown = unknown || tried.sent;
+    last = std::move(*tried.failure).with("endpoint", health_.label(endpoint));
+    if (unknown && !options.repeatable) break;
+  }
+  auto error = unavailable("rpc_unavailable", fmt::format("no RPC endpoint answered; the last one: {}", last.message))
+                   .with("cause", last.code)
+                   .with(std::string(kReach), unknown ? "unknown" : "nowhere");
+  if (const auto endpoint = context_of(last, "endpoint")) error.with("endpoint", std::string(*endpoint));
+  co_return std::vector<Result<RpcValue>>(calls.size(), fail(error));
+}
+
+awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, const std::string& body,
+                                                         std::uint64_t first_id, std::size_t count, bool as_batch,
+                                                         const RpcCallOptions& options) {
+  http::ClientRequest request{.method = "POST",
+                              .url = urls_.at(endpoint),
+                              .headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}},
+                              .body = body,
+                              .idempotent = options.repeatable,
+                              .timeout = options.timeout.value_or(options_.timeout)};
+  const auto started = std::chrono::steady_clock::now();
+  auto response = co_await http_.send(std::move(request));
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started);
+  const auto& metrics = endpoint_metrics_[endpoint];
+  metrics.duration->Observe(std::chrono::duration<double>(took).count());
+  Attempt result;
+  if (response) {
+    result = read(std::move(*response), first_id, count, as_batch);
+  } else {
+    result.sent = http::may_have_been_sent(response.error());
+    result.failure = std::move(response.error());
+  }
+  if (result.failure) {
+    health_.failed(endpoint, result.leave_alone);
+  } else {
+    health_.succeeded(endpoint, took);
+    metrics.latency->Set(std::chrono::duration<double>(health_.status(endpoint).latency).count());
+  }
+  co_return result;
+}
+
+JsonRpcClient::Attempt JsonRpcClient::read(http::ClientResponse response, std::uint64_t first_id, std::size_t count,
+                                           bool as_batch) const {
+  Attempt attempt;
+  if (is_refusal(response.status)) {
+    attempt.failure =
+        unavailable("http_status", fmt::format("HTTP status {}: {}", response.status, quote(response.body, 120)));
+    attempt.leave_alone = retry_after(response);
+    attempt.sent = response.status >= 500 || response.status == 408;  // the others refuse before they act
+    return attempt;
+  }
+  if (as_batch) {
+    auto outcomes = parse_batch_reply(response.body, first_id, count);
+    if (!outcomes) {
+      attempt.sent = outcomes.error().code != "batch_refused";
+      attempt.failure = std::move(outcomes.error());
+      return attempt;
+    }
+    attempt.outcomes = std::move(*outcomes);
+  } else {
+    auto outcome = parse_single_reply(response.body, first_id);
+    if (!outcome) {
+      attempt.failure = std::move(outcome.error());
+      return attempt;
+    }
+    attempt.outcomes.push_back(std::move(*outcome));
+  }
+  for (const auto& outcome : attempt.outcomes) {
+    if (outcome || !means_sick_endpoint(outcome.error())) continue;
+    attempt.failure = unavailable(
+        "endpoint_sick",
+        fmt::format("the endpoint refused: {} ({})", quote(outcome.error().message, 200), outcome.error().code));
+    attempt.leave_alone = retry_after(response);
+    attempt.sent = count > 1;  // other calls of the batch may have been carried out
+    break;
+  }
+  return attempt;
+}
+
+std::vector<Result<RpcValue>> JsonRpcClient::deliver(std::size_t endpoint, std::vector<RpcOutcome> outcomes,
+                                                     bool earlier_unknown) const {
+  std::vector<Result<RpcValue>> results;
+  results.reserve(outcomes.size());
+  for (auto& outcome : outcomes) {
+    if (outcome) {
+      outcome->set_endpoint(endpoint);
+      results.emplace_back(std::move(*outcome));
+      continue;
+    }
+    auto& [code, message, data] = outcome.error();
+    Error error{ErrorKind::kUnprocessable, "rpc_error", std::move(message), {}, {}};
+    error.with("rpcCode", std::to_string(code)).with("endpoint", health_.label(endpoint));
+    error.with(std::string(kReach), earlier_unknown ? "unknown" : "answered");
+    if (!data.empty()) error.with("data", std::move(data));
+    results.push_back(fail(std::move(error)));
+  }
+  return results;
+}
+
+awaitable<Result<std::uint64_t>> JsonRpcClient::chain_id(RpcCallOptions options) {
+  RpcCall question{"eth_chainId", {}};
+  auto value = co_await call(std::move(question), options);
+  if (!value) co_return fail(std::move(value.error()));
+  co_return value->as_quantity();
+}
+
+awaitable<Result<void>> JsonRpcClient::check_chain_id(std::uint64_t expected) {
+  std::string wrong;
+  std::optional<Error> failure;
+  bool confirmed = false;
+  for (std::size_t i = 0; i < health_.size(); ++i) {
+    RpcCallOptions only_this;
+    only_this.endpoint = i;
+    const auto id = co_await chain_id(only_this);
+    if (!id) {
+      failure = id.error();
+      continue;
+    }
+    health_.set_wrong_chain(i, *id != expected);
+    confirmed = confirmed || *id == expected;
+    if (*id != expected) wrong += fmt::format("{}{} is on chain {}", wrong.empty() ? "" : ", ", health_.label(i), *id);
+  }
+  if (!wrong.empty()) {
+    co_return fail(conflict("wrong_chain", fmt::format("expected chain {}, but {}", expected, wrong)));
+  }
+  if (!confirmed) co_return fail(*failure);
+  co_return Result<void>();
+}
+
+}  // namespace fencepost::evm

@@ -1,0 +1,115 @@
+// JSON-RPC 2.0 over HTTP to the nodes of one chain, with failover.
+//
+// A call is asked of one endpoint after the other until one answers. An endpoint has not answered when the
+// connection or HTTP failed, when what came is not JSON-RPC, or when the error inside says that the server is
+// out of service for us (quota, overload). Every other error ("execution reverted", "nonce too low") is an
+// answer and is returned as it is.
+//
+// Pinned to the http::Client's loop.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/json/array.hpp>
+
+#include "base/backoff.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "evm/endpoint_health.hpp"
+#include "evm/rpc_reply.hpp"
+#include "http/client.hpp"
+#include "runtime/async.hpp"
+#include "runtime/metrics.hpp"
+
+namespace fencepost::evm {
+
+struct JsonRpcOptions {
+  std::size_t max_batch = 100;                // calls in one HTTP request; more are split
+  std::chrono::milliseconds timeout{10'000};  // of one attempt at one endpoint
+  BackoffOptions cooldown{.initial = std::chrono::milliseconds(1'000), .cap = std::chrono::milliseconds(60'000)};
+};
+
+struct RpcCall {
+  std::string method;
+  boost::json::array params;
+};
+
+struct RpcCallOptions {
+  // Ask this endpoint only (RpcValue::endpoint() of an earlier answer): what one node has said may be unknown to
+  // another.
+  std::optional<std::size_t> endpoint;
+  // False: the calls must not be repeated once they may have reached an endpoint. Reads may, and so may
+  // eth_sendRawTransaction, since the same bytes are the same transaction.
+  bool repeatable = true;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+// How far a failed call got.
+enum class Reach {
+  kNowhere,   // certainly reached no endpoint
+  kUnknown,   // at least one attempt may have been carried out without us hearing of it
+  kAnswered,  // an endpoint answered with this error, and every attempt before it reached nobody
+};
+
+// For errors of JsonRpcClient; kUnknown for any other.
+Reach reach_of(const Error& error);
+// The error code inside the answer; nothing when there was no answer.
+std::optional<std::int64_t> rpc_code(const Error& error);
+
+class JsonRpcClient {
+ public:
+  // Keeps references: all of them outlive this. Throws as EndpointHealth does.
+  JsonRpcClient(http::Client& http, std::vector<std::string> endpoints, JsonRpcOptions options, const Clock& clock,
+                Random& random, Metrics& metrics);
+
+  // Errors:
+  //   rpc_error        kUnprocessable: an endpoint answered with an error; its message is this one's, context has
+  //                    rpcCode, data and endpoint
+  //   rpc_unavailable  kUnavailable: no endpoint answered; context says what the last one did
+  // reach_of() tells how far it got.
+  awaitable<Result<RpcValue>> call(RpcCall call, RpcCallOptions options = {});
+
+  // One result for each call, in order; each part of a split batch is answered by one endpoint as a whole.
+  awaitable<std::vector<Result<RpcValue>>> batch(std::vector<RpcCall> calls, RpcCallOptions options = {});
+
+  // eth_chainId, of one endpoint or of whoever answers.
+  awaitable<Result<std::uint64_t>> chain_id(RpcCallOptions options = {});
+  // Asks every endpoint; one on another chain is not used until a later check clears it. Errors: `wrong_chain`
+  // naming those endpoints, `rpc_unavailable` when none answered.
+  awaitable<Result<void>> check_chain_id(std::uint64_t expected);
+
+  std::size_t endpoint_count() const { return health_.size(); }
+  EndpointStatus endpoint_status(std::size_t index) const { return health_.status(index); }
+
+ private:
+  struct Attempt;
+  struct EndpointMetrics {
+    Metrics::Histogram* duration;
+    Metrics::Gauge* latency;
+    std::map<std::pair<std::string, std::string>, Metrics::Counter*> requests;  // by method and result
+  };
+
+  awaitable<std::vector<Result<RpcValue>>> ask(std::vector<RpcCall> calls, RpcCallOptions options, bool as_batch);
+  awaitable<Attempt> attempt(std::size_t endpoint, const std::string& body, std::uint64_t first_id, std::size_t count,
+                             bool as_batch, const RpcCallOptions& options);
+  Attempt read(http::ClientResponse response, std::uint64_t first_id, std::size_t count, bool as_batch) const;
+  std::vector<Result<RpcValue>> deliver(std::size_t endpoint, std::vector<RpcOutcome> outcomes,
+                                        bool earlier_unknown) const;
+  void count(std::size_t endpoint, const RpcCall& call, std::string_view result);
+
+  http::Client& http_;
+  std::vector<std::string> urls_;
+  JsonRpcOptions options_;
+  EndpointHealth health_;
+  Metrics& metrics_;
+  std::vector<EndpointMetrics> endpoint_metrics_;
+  std::uint64_t next_id_ = 1;
+};
+
+}  // namespace fencepost::evm

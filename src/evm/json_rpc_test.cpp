@@ -1,0 +1,397 @@
+#include "evm/json_rpc.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/write.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "http/http_test_support.hpp"
+
+namespace fencepost::evm {
+namespace {
+
+using http::testing::TestServer;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A node that answers as it is told. `answer` gets the parsed request and gives status and body.
+class ScriptedNode {
+ public:
+  using Answer = std::function<http::Response(const boost::json::value&)>;
+  explicit ScriptedNode(Answer answer)
+      : answer_(std::move(answer)), server_([this](http::Router& router) {
+          router.add({http::Verb::kPost, "/", http::Access::open(),
+                      [this](http::Request& request) { return serve(request); }});
+        }) {}
+
+  std::string url() const { return server_.url("/"); }
+  std::string label() const { return fmt::format("127.0.0.1:{}", server_.port()); }
+  int requests() const { return requests_; }
+
+ private:
+  awaitable<http::Response> serve(http::Request& request) {
+    ++requests_;
+    co_return answer_(request.json().value());
+  }
+  std::atomic<int> requests_{0};
+  Answer answer_;
+  TestServer server_;
+};
+
+boost::json::object result_for(const boost::json::value& call, boost::json::value result) {
+  return {{"jsonrpc", "2.0"}, {"id", call.at("id")}, {"result", std::move(result)}};
+}
+
+boost::json::object error_for(const boost::json::value& call, int code, std::string_view message) {
+  return {{"jsonrpc", "2.0"}, {"id", call.at("id")}, {"error", {{"code", code}, {"message", message}}}};
+}
+
+// Echoes each call's method, alone or in a batch (backwards, since order means nothing there).
+http::Response echo(const boost::json::value& request) {
+  if (request.is_object()) return http::Response::json(200, result_for(request, request.at("method")));
+  boost::json::array answers;
+  for (const auto& call : request.as_array()) answers.insert(answers.begin(), result_for(call, call.at("method")));
+  return http::Response::json(200, answers);
+}
+
+ScriptedNode::Answer says(unsigned status, std::string body, std::string type = "application/json") {
+  return [=](const boost::json::value&) { return http::Response::text(status, body, type); };
+}
+
+ScriptedNode::Answer errors(int code, std::string message) {
+  return [=](const boost::json::value& call) { return http::Response::json(200, error_for(call, code, message)); };
+}
+
+class JsonRpcTest : public ::testing::Test {
+ protected:
+  JsonRpcClient& connect(std::vector<std::string> urls, JsonRpcOptions options = {}) {
+    rpc_.emplace(http_, std::move(urls), options, clock_, random_, metrics_);
+    return *rpc_;
+  }
+  template <class T>
+  T run(awaitable<T> task) {
+    context_.restart();
+    auto future = asio::co_spawn(context_, std::move(task), asio::use_future);
+    context_.run();
+    return future.get();
+  }
+  Result<RpcValue> call(std::string method, RpcCallOptions options = {}) {
+    return run(rpc_->call({std::move(method), {}}, options));
+  }
+  std::vector<Result<RpcValue>> batch(std::initializer_list<std::string> methods, RpcCallOptions options = {}) {
+    std::vector<RpcCall> calls;
+    for (const auto& method : methods) calls.push_back({method, {}});
+    return run(rpc_->batch(std::move(calls), options));
+  }
+
+  asio::io_context context_{1};
+  http::Client http_{context_.get_executor(), {}};
+  ManualClock clock_{TimePoint{std::chrono::hours(1)}};
+  SeededRandom random_{7};
+  Metrics metrics_;
+  std::optional<JsonRpcClient> rpc_;
+};
+
+TEST_F(JsonRpcTest, a_call_is_asked_and_answered) {
+  ScriptedNode node([](const boost::json::value& request) {
+    EXPECT_EQ(request.at("jsonrpc"), "2.0");
+    return http::Response::json(200, result_for(request, request.at("params")));
+  });
+  auto& rpc = connect({node.url()});
+  const auto value = run(rpc.call({"eth_call", {{{"to", "0x1"}}, "latest"}}));
+  ASSERT_TRUE(value) << value.error().to_string();
+  EXPECT_EQ(value->text(), R"([{"to":"0x1"},"latest"])");
+  EXPECT_EQ(value->endpoint(), 0U);
+}
+
+TEST_F(JsonRpcTest, a_batch_is_one_request_whatever_order_the_answers_have) {
+  ScriptedNode node(echo);
+  connect({node.url()});
+  const auto values = batch({"a", "b", "c"});
+  ASSERT_EQ(values.size(), 3U);
+  EXPECT_EQ(values[0]->text(), "\"a\"");
+  EXPECT_EQ(values[1]->text(), "\"b\"");
+  EXPECT_EQ(values[2]->text(), "\"c\"");
+  EXPECT_EQ(node.requests(), 1);
+  EXPECT_TRUE(batch({}).empty());
+  EXPECT_EQ(node.requests(), 1);
+}
+
+TEST_F(JsonRpcTest, a_large_batch_is_split) {
+  ScriptedNode node(echo);
+  connect({node.url()}, {.max_batch = 2});
+  const auto values = batch({"a", "b", "c", "d", "e"});
+  ASSERT_EQ(values.size(), 5U);
+  EXPECT_EQ(values[4]->text(), "\"e\"");
+  EXPECT_EQ(node.requests(), 3);
+}
+
+TEST_F(JsonRpcTest, each_item_of_a_batch_has_its_own_result) {
+  ScriptedNode node([](const boost::json::value& calls) {
+    return http::Response::json(
+        200, boost::json::array{error_for(calls.at(1), 3, "execution reverted"), result_for(calls.at(0), "0x1")});
+  });
+  connect({node.url()});
+  const auto values = batch({"a", "b"});
+  EXPECT_TRUE(values[0]);
+  ASSERT_FALSE(values[1]);
+  EXPECT_EQ(values[1].error().code, "rpc_error");
+  EXPECT_EQ(rpc_code(values[1].error()), 3);
+}
+
+TEST_F(JsonRpcTest, application_errors_are_answers_not_reasons_to_ask_elsewhere) {
+  for (const auto* message : {"execution reverted", "nonce too low", "already known", "insufficient funds for gas"}) {
+    SCOPED_TRACE(message);
+    ScriptedNode first(errors(-32000, message));
+    ScriptedNode second(echo);
+    connect({first.url(), second.url()});
+    const auto value = call("eth_sendRawTransaction");
+    ASSERT_FALSE(value);
+    EXPECT_EQ(value.error().code, "rpc_error");
+    EXPECT_EQ(value.error().message, message);
+    EXPECT_EQ(rpc_code(value.error()), -32000);
+    EXPECT_EQ(reach_of(value.error()), Reach::kAnswered);
+    EXPECT_EQ(second.requests(), 0);
+    EXPECT_EQ(rpc_->endpoint_status(0).consecutive_failures, 0U);
+  }
+}
+
+TEST_F(JsonRpcTest, sick_endpoints_are_passed_over) {
+  struct Case {
+    std::string name;
+    ScriptedNode::Answer answer;
+    Reach reach;  // when there is no other endpoint
+  };
+  const std::vector<Case> cases{
+      {"500", says(500, "oops"), Reach::kUnknown},
+      {"502 with HTML", says(502, "<html>Bad Gateway</html>", "text/html"), Reach::kUnknown},
+      {"429", says(429, ""), Reach::kNowhere},
+      {"403", says(403, "no"), Reach::kNowhere},
+      {"redirect", says(302, ""), Reach::kNowhere},
+      {"HTML in 200", says(200, "<html>login</html>", "text/html"), Reach::kUnknown},
+      {"empty", says(200, ""), Reach::kUnknown},
+      {"garbage", says(200, "{{{{"), Reach::kUnknown},
+      {"another id", says(200, R"({"jsonrpc":"2.0","id":999,"result":1})"), Reach::kUnknown},
+      {"quota in 200", errors(-32005, "daily request count exceeded, request rate limited"), Reach::kNowhere},
+      {"rate limit in 200", errors(-32000, "rate limit exceeded"), Reach::kNowhere},
+      {"no id, overloaded", says(200, R"({"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"overloaded"}})"),
+       Reach::kNowhere},
+  };
+  for (const auto& [name, answer, reach] : cases) {
+    SCOPED_TRACE(name);
+    ScriptedNode sick(answer);
+    ScriptedNode well(echo);
+    connect({sick.url(), well.url()});
+    const auto value = call("eth_blockNumber");
+    ASSERT_TRUE(value) << value.error().to_string();
+    EXPECT_EQ(value->endpoint(), 1U);
+    EXPECT_EQ(sick.requests(), 1);
+    EXPECT_EQ(rpc_->endpoint_status(0).consecutive_failures, 1U);
+    EXPECT_TRUE(call("eth_blockNumber"));
+    EXPECT_EQ(sick.requests(), 1) << "is left alone while it cools down";
+
+    connect({sick.url()});
+    const auto alone = call("eth_blockNumber");
+    ASSERT_FALSE(alone);
+    EXPECT_EQ(alone.error().code, "rpc_unavailable");
+    EXPECT_EQ(reach_of(alone.error()), reach);
+  }
+}
+
+TEST_F(JsonRpcTest, sick_batches_are_passed_over) {
+  const std::vector<std::pair<std::string, ScriptedNode::Answer>> cases{
+      {"one error for all", says(200, R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}})")},
+      {"missing answer",
+       [](const boost::json::value& calls) {
+         return http::Response::json(200, boost::json::array{result_for(calls.at(0), 1)});
+       }},
+      {"answered twice",
+       [](const boost::json::value& calls) {
+         const auto answer = result_for(calls.at(0), 1);
+         return http::Response::json(200, boost::json::array{answer, answer});
+       }},
+      {"one item rate limited", [](const boost::json::value& calls) {
+         return http::Response::json(
+             200, boost::json::array{result_for(calls.at(0), 1), error_for(calls.at(1), -32005, "limit exceeded")});
+       }}};
+  for (const auto& [name, answer] : cases) {
+    SCOPED_TRACE(name);
+    ScriptedNode sick(answer);
+    ScriptedNode well(echo);
+    connect({sick.url(), well.url()});
+    const auto values = batch({"a", "b"});
+    ASSERT_EQ(values.size(), 2U);
+    for (const auto& value : values) {
+      ASSERT_TRUE(value) << value.error().to_string();
+      EXPECT_EQ(value->endpoint(), 1U);
+    }
+  }
+}
+
+TEST_F(JsonRpcTest, an_endpoint_that_is_not_there_is_passed_over) {
+  std::string nowhere;
+  {
+    ScriptedNode gone(echo);
+    nowhere = gone.url();
+  }
+  ScriptedNode well(echo);
+  connect({nowhere, well.url()});
+  EXPECT_EQ(call("x")->endpoint(), 1U);
+  connect({nowhere});
+  const auto value = call("x");
+  ASSERT_FALSE(value);
+  EXPECT_EQ(reach_of(value.error()), Reach::kNowhere);
+}
+
+TEST_F(JsonRpcTest, an_endpoint_that_comes_back_is_used_again) {
+  std::atomic<bool> sick{true};
+  ScriptedNode first([&](const boost::json::value& request) {
+    return sick ? http::Response::text(503, "").with("Retry-After", "30") : echo(request);
+  });
+  ScriptedNode second(echo);
+  connect({first.url(), second.url()});
+  EXPECT_EQ(call("x")->endpoint(), 1U);
+  EXPECT_EQ(rpc_->endpoint_status(0).cooling_until, clock_.now() + std::chrono::seconds(30));
+  sick = false;
+  EXPECT_EQ(call("x")->endpoint(), 1U);
+  clock_.advance(std::chrono::seconds(31));
+  EXPECT_EQ(call("x")->endpoint(), 0U);
+}
+
+// Accepts and reads, and then does as told: a TCP peer, for what a server of ours would not do.
+class RawPeer {
+ public:
+  explicit RawPeer(std::string answer, bool close) : answer_(std::move(answer)), close_(close) {
+    asio::co_spawn(context_, serve(), asio::detached);
+    thread_ = std::thread([this] { context_.run(); });
+  }
+  ~RawPeer() {
+    context_.stop();
+    thread_.join();
+  }
+  std::string url() const { return fmt::format("http://127.0.0.1:{}/", port_); }
+
+ private:
+  awaitable<> serve() {
+    for (;;) asio::co_spawn(context_, play(co_await acceptor_.async_accept(asio::use_awaitable)), asio::detached);
+  }
+  awaitable<> play(asio::ip::tcp::socket socket) {
+    std::array<char, 4096> buffer{};
+    co_await socket.async_read_some(asio::buffer(buffer), use_tuple);
+    co_await asio::async_write(socket, asio::buffer(answer_), use_tuple);
+    if (close_) co_return;
+    boost::system::error_code end;
+    while (!end) std::tie(end, std::ignore) = co_await socket.async_read_some(asio::buffer(buffer), use_tuple);
+  }
+
+  std::string answer_;
+  bool close_;
+  asio::io_context context_{1};
+  asio::ip::tcp::acceptor acceptor_{context_, {asio::ip::address_v4::loopback(), 0}};
+  std::uint16_t port_ = acceptor_.local_endpoint().port();
+  std::thread thread_;
+};
+
+TEST_F(JsonRpcTest, silent_and_half_closed_endpoints_are_passed_over) {
+  RawPeer silent("", false);
+  RawPeer half("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"jsonrpc\"", true);
+  RawPeer closed("", true);
+  ScriptedNode well(echo);
+  connect({silent.url(), half.url(), closed.url(), well.url()}, {.timeout = milliseconds(100)});
+  const auto value = call("x");
+  ASSERT_TRUE(value) << value.error().to_string();
+  EXPECT_EQ(value->endpoint(), 3U);
+}
+
+TEST_F(JsonRpcTest, what_must_not_be_repeated_is_not) {
+  RawPeer silent("", false);
+  ScriptedNode well(echo);
+  connect({silent.url(), well.url()}, {.timeout = milliseconds(100)});
+  const auto value = call("x", {.repeatable = false});
+  ASSERT_FALSE(value);
+  EXPECT_EQ(value.error().code, "rpc_unavailable");
+  EXPECT_EQ(reach_of(value.error()), Reach::kUnknown);
+  EXPECT_EQ(well.requests(), 0);
+}
+
+TEST_F(JsonRpcTest, a_refusal_after_an_attempt_of_unknown_fate_says_so) {
+  RawPeer silent("", false);
+  ScriptedNode poor(errors(-32000, "insufficient funds for gas"));
+  connect({silent.url(), poor.url()}, {.timeout = milliseconds(100)});
+  const auto value = call("eth_sendRawTransaction");
+  ASSERT_FALSE(value);
+  EXPECT_EQ(value.error().code, "rpc_error");
+  EXPECT_EQ(reach_of(value.error()), Reach::kUnknown);
+}
+
+TEST_F(JsonRpcTest, a_pinned_call_goes_to_its_endpoint_alone) {
+  ScriptedNode first(echo);
+  ScriptedNode second(says(500, ""));
+  connect({first.url(), second.url()});
+  EXPECT_EQ(call("x", {.endpoint = 0})->endpoint(), 0U);
+  EXPECT_FALSE(call("x", {.endpoint = 1}));
+  EXPECT_EQ(first.requests(), 1);
+  EXPECT_EQ(second.requests(), 1);
+}
+
+TEST_F(JsonRpcTest, a_reply_over_the_limit_is_a_failure) {
+  http::ClientOptions small;
+  small.max_body_bytes = 1000;
+  http::Client client(context_.get_executor(), small);
+  ScriptedNode node([](const boost::json::value& call) {
+    return http::Response::json(200, result_for(call, boost::json::string(2000, 'x')));
+  });
+  JsonRpcClient rpc(client, {node.url()}, {}, clock_, random_, metrics_);
+  const auto value = run(rpc.call({"x", {}}));
+  ASSERT_FALSE(value);
+  EXPECT_THAT(value.error().to_string(), HasSubstr("cause=response_too_large"));
+}
+
+TEST_F(JsonRpcTest, the_chain_id_is_checked_at_every_endpoint) {
+  const auto on_chain = [](std::string id) {
+    return [id](const boost::json::value& call) {
+      return http::Response::json(200, result_for(call, boost::json::string(id)));
+    };
+  };
+  ScriptedNode right(on_chain("0x7a69"));
+  ScriptedNode wrong(on_chain("0x1"));
+  ScriptedNode down(says(500, ""));
+  connect({right.url(), down.url()});
+  EXPECT_EQ(run(rpc_->chain_id()), 31337U);
+  EXPECT_TRUE(run(rpc_->check_chain_id(31337)));
+
+  connect({wrong.url(), right.url()});
+  const auto checked = run(rpc_->check_chain_id(31337));
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, "wrong_chain");
+  EXPECT_THAT(checked.error().message, HasSubstr(wrong.label()));
+  EXPECT_EQ(call("x")->endpoint(), 1U) << "the wrong one is not used";
+
+  connect({wrong.url()});
+  EXPECT_FALSE(run(rpc_->check_chain_id(31337)));
+  EXPECT_EQ(call("x").error().code, "rpc_unavailable");
+
+  connect({down.url()});
+  EXPECT_EQ(run(rpc_->check_chain_id(31337)).error().code, "rpc_unavailable");
+}
+
+TEST_F(JsonRpcTest, counts_without_credentials) {
+  ScriptedNode node(echo);
+  auto url = node.url();
+  url.insert(url.find("127"), "user:hunter2@");
+  connect({url + "?key=hunter2"});
+  ASSERT_TRUE(call("eth_blockNumber"));
+  batch({"a", "a"});
+  const auto text = metrics_.scrape();
+  EXPECT_THAT(text,
+              HasSubstr(fmt::format(R"(rpc_requests_total{{endpoint="{}",method="eth_blockNumber",result="ok"}} 1)",
+                                    node.label())));
+  EXPECT_THAT(text, HasSubstr(R"(method="a",result="ok"} 2)"));
+  EXPECT_THAT(text, HasSubstr(fmt::format(R"(rpc_request_duration_seconds_count{{endpoint="{}"}} 2)", node.label())));
+  EXPECT_THAT(text, Not(HasSubstr("hunter2")));
+}
+
+}  // namespace
+}  // namespace fencepost::evm

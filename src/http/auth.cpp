@@ -1,0 +1,59 @@
+#include "http/auth.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace fencepost::http {
+namespace {
+
+constexpr std::string_view kAdmin = "admin";
+
+bool lists(const std::optional<std::vector<std::string>>& list, std::string_view item) {
+  return !list || std::ranges::find(*list, item) != list->end();
+}
+
+}  // namespace
+
+bool is_scope(std::string_view text) {
+  if (text == kAdmin) return true;
+  const auto colon = text.find(':');
+  if (colon == 0 || colon == std::string_view::npos) return false;
+  const auto domain = text.substr(0, colon);
+  const auto verb = text.substr(colon + 1);
+  return std::ranges::all_of(domain, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; }) &&
+         (verb == "read" || verb == "write" || verb == "operate");
+}
+
+bool Principal::allows(std::string_view scope) const {
+  return std::ranges::any_of(scopes, [&](const std::string& have) { return have == kAdmin || have == scope; });
+}
+
+bool Principal::allows_signer(std::string_view signer) const {
+  return lists(signers, signer);
+}
+
+bool Principal::allows_guild(std::string_view guild) const {
+  return lists(guilds, guild);
+}
+
+Access Access::scope(std::string scope) {
+  if (!is_scope(scope)) {
+    throw Exception(internal("bad_scope", fmt::format("'{}' is not <domain>:read|write|operate or admin", scope)));
+  }
+  return Access(Kind::kScope, std::move(scope));
+}
+
+std::string Access::to_string() const {
+  switch (kind_) {
+    case Kind::kOpen:
+      return "open";
+    case Kind::kAuthenticated:
+      return "authenticated";
+    case Kind::kScope:
+      return scope_;
+  }
+  std::unreachable();
+}
+
+}  // namespace fencepost::http

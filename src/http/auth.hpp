@@ -1,0 +1,64 @@
+// Who asks, and what a route requires. The identity module implements Authenticator; the server calls it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "runtime/async.hpp"
+
+namespace fencepost::http {
+
+class Request;
+
+// A scope is `<domain>:read`, `<domain>:write`, `<domain>:operate` or `admin`. None implies another, except
+// that `admin` implies all.
+bool is_scope(std::string_view text);
+
+struct Principal {
+  std::string id;     // of the key or session, stable: for audit rows and rate limits
+  std::string label;  // for people
+  std::vector<std::string> scopes;
+  std::optional<std::vector<std::string>> signers;  // none: every signer
+  std::optional<std::vector<std::string>> guilds;   // none: every guild
+
+  bool allows(std::string_view scope) const;
+  // An absent list allows everything, an empty one nothing. Addresses are compared as stored: lowercase.
+  bool allows_signer(std::string_view signer) const;
+  bool allows_guild(std::string_view guild) const;
+};
+
+// What a route asks of its caller.
+class Access {
+ public:
+  static Access open() { return Access(Kind::kOpen, {}); }
+  // Any valid key.
+  static Access authenticated() { return Access(Kind::kAuthenticated, {}); }
+  // Throws Exception `bad_scope` when the text is not a scope: a table of routes is checked as it is built.
+  static Access scope(std::string scope);
+
+  bool is_open() const { return kind_ == Kind::kOpen; }
+  // Empty unless a scope is required.
+  const std::string& required_scope() const { return scope_; }
+  // "open", "authenticated" or the scope.
+  std::string to_string() const;
+
+ private:
+  enum class Kind { kOpen, kAuthenticated, kScope };
+  Access(Kind kind, std::string scope) : kind_(kind), scope_(std::move(scope)) {}
+
+  Kind kind_;
+  std::string scope_;
+};
+
+class Authenticator {
+ public:
+  virtual ~Authenticator() = default;
+  // Called on the connection's loop, from all loops at once. Errors: kUnauthenticated when the credentials are
+  // missing or wrong, kRateLimited with retry_after, kUnavailable when they cannot be checked now.
+  virtual awaitable<Result<Principal>> authenticate(const Request& request) = 0;
+};
+
+}  // namespace fencepost::http

@@ -1,0 +1,212 @@
+#include "http/client.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <list>
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include "http/client_connection.hpp"
+
+namespace fencepost::http {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+namespace {
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || (c != 0 && std::string_view("!#$%&'*+-.^_`|~").contains(static_cast<char>(c)));
+  });
+}
+
+bool is_value(std::string_view text) {
+  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+std::string base64(std::string_view text) {
+  std::string out(4 * ((text.size() + 2) / 3) + 1, '\0');  // EVP_EncodeBlock ends with a NUL
+  const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                    reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+  out.resize(static_cast<std::size_t>(size));
+  return out;
+}
+
+bool has_header(const ClientRequest& request, std::string_view name) {
+  return std::ranges::any_of(request.headers, [&](const auto& header) { return same_name(header.first, name); });
+}
+
+Result<std::string> make_head(const ClientRequest& request, const detail::Endpoint& endpoint) {
+  const auto bad = [](std::string message) {
+    return fail(detail::sent_error(ErrorKind::kInvalid, "bad_header", std::move(message), false));
+  };
+  if (!is_token(request.method)) return bad("the method is not a token");
+  std::string head;
+  fmt::format_to(std::back_inserter(head), "{} {} HTTP/1.1\r\nHost: {}\r\n", request.method, endpoint.target,
+                 endpoint.host_header);
+  for (const auto& [name, value] : request.headers) {
+    if (!is_token(name)) return bad("a header's name is not a token");
+    if (!is_value(value)) return bad(fmt::format("the value of {} has a line break or NUL", name));
+    fmt::format_to(std::back_inserter(head), "{}: {}\r\n", name, value);
+  }
+  if (!endpoint.basic_credentials.empty() && !has_header(request, "Authorization")) {
+    fmt::format_to(std::back_inserter(head), "Authorization: Basic {}\r\n", base64(endpoint.basic_credentials));
+  }
+  if (!has_header(request, "User-Agent")) head += "User-Agent: fencepost\r\n";
+  const bool expects_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+  if (expects_body || !request.body.empty()) {
+    fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", request.body.size());
+  }
+  head += "\r\n";
+  return head;
+}
+
+}  // namespace
+
+std::optional<std::string_view> ClientResponse::header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (same_name(key, name)) return value;
+  }
+  return std::nullopt;
+}
+
+bool may_have_been_sent(const Error& error) {
+  return std::ranges::find(error.context, std::pair<std::string, std::string>("sent", "no")) == error.context.end();
+}
+
+namespace detail {
+
+// The connections to one origin. Held by its leases too, so that one outlives the client's map if need be.
+class ConnectionPool : public std::enable_shared_from_this<ConnectionPool> {
+ public:
+  ConnectionPool(Executor executor, const ClientOptions& options) : executor_(executor), options_(options) {}
+
+  // A place among the origin's connections, with an idle connection in it or none yet. Gives both back.
+  class Lease {
+   public:
+    explicit Lease(std::shared_ptr<ConnectionPool> pool) : pool_(std::move(pool)) {}
+    Lease(Lease&&) = default;
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (pool_) pool_->give_back(std::move(connection));
+    }
+    std::unique_ptr<ClientConnection> connection;
+
+   private:
+    std::shared_ptr<ConnectionPool> pool_;
+  };
+
+  // `fresh`: without an idle connection. Errors: client_busy, timeout.
+  awaitable<Result<Lease>> acquire(bool fresh, SteadyTime deadline) {
+    while (taken_ >= options_.max_connections_per_origin) {
+      if (waiters_.size() >= options_.max_waiting_per_origin) {
+        co_return fail(sent_error(ErrorKind::kUnavailable, "client_busy", "too many requests wait already", false));
+      }
+      if (std::chrono::steady_clock::now() >= deadline) {
+        co_return fail(sent_error(ErrorKind::kTimeout, "timeout", "no connection came free in time", false));
+      }
+      co_await wait(deadline);
+    }
+    ++taken_;
+    Lease lease(shared_from_this());
+    if (!fresh) lease.connection = take_idle();
+    co_return lease;
+  }
+
+ private:
+  awaitable<> wait(SteadyTime deadline) {
+    // Leaves the queue however the wait ends; a wake-up that came too late for this one goes to the next.
+    struct Place {
+      ConnectionPool& pool;
+      std::list<asio::steady_timer>::iterator timer;
+      ~Place() {
+        pool.waiters_.erase(timer);
+        pool.wake_one();
+      }
+    };
+    waiters_.emplace_back(executor_, deadline);
+    const Place place{*this, std::prev(waiters_.end())};
+    co_await place.timer->async_wait(use_tuple);
+  }
+
+  void wake_one() {
+    if (!waiters_.empty() && taken_ < options_.max_connections_per_origin) waiters_.front().cancel();
+  }
+
+  std::unique_ptr<ClientConnection> take_idle() {
+    const auto oldest = std::chrono::steady_clock::now() - options_.idle_timeout;
+    while (!idle_.empty()) {
+      auto connection = std::move(idle_.back());
+      idle_.pop_back();
+      if (connection->idle_since > oldest && connection->looks_alive()) return connection;
+    }
+    return nullptr;
+  }
+
+  void give_back(std::unique_ptr<ClientConnection> connection) {
+    --taken_;
+    if (connection && connection->reusable() && options_.max_idle_per_origin > 0) {
+      if (idle_.size() >= options_.max_idle_per_origin) idle_.pop_front();
+      connection->idle_since = std::chrono::steady_clock::now();
+      idle_.push_back(std::move(connection));
+    }
+    wake_one();
+  }
+
+  Executor executor_;
+  const ClientOptions& options_;
+  std::size_t taken_ = 0;
+  std::deque<std::unique_ptr<ClientConnection>> idle_;
+  std::list<asio::steady_timer> waiters_;
+};
+
+}  // namespace detail
+
+Client::Client(Executor executor, ClientOptions options)
+    : executor_(executor), options_(std::move(options)), tls_(std::make_unique<detail::TlsContext>(options_.ca_file)) {}
+
+Client::~Client() = default;
+
+awaitable<Result<ClientResponse>> Client::send(ClientRequest request) {
+  const auto endpoint = detail::Endpoint::parse(request.url);
+  if (!endpoint) co_return fail(endpoint.error());
+  const auto head = make_head(request, *endpoint);
+  if (!head) co_return fail(head.error());
+  const auto deadline = std::chrono::steady_clock::now() + request.timeout.value_or(options_.total_timeout);
+  bool stale = false;
+  auto first = co_await try_once(request, *endpoint, *head, deadline, false, stale);
+  // A reused connection that the server had given up: the one failure that is nobody's news.
+  if (first || !stale) co_return first;
+  if (!request.idempotent && may_have_been_sent(first.error())) co_return first;
+  co_return co_await try_once(request, *endpoint, *head, deadline, true, stale);
+}
+
+// `stale` is set when a reused connection broke before a byte of the answer came.
+awaitable<Result<ClientResponse>> Client::try_once(const ClientRequest& request, const detail::Endpoint& endpoint,
+                                                   std::string_view head, SteadyTime deadline, bool fresh,
+                                                   bool& stale) {
+  auto& pool = pools_[endpoint.origin()];
+  if (!pool) pool = std::make_shared<detail::ConnectionPool>(executor_, options_);
+  auto lease = co_await pool->acquire(fresh, deadline);
+  if (!lease) co_return fail(lease.error());
+  const bool reused = lease->connection != nullptr;
+  if (!reused) {
+    lease->connection = std::make_unique<detail::ClientConnection>(executor_, endpoint, *tls_, options_);
+    const auto until = std::min(deadline, std::chrono::steady_clock::now() + options_.connect_timeout);
+    if (auto connected = co_await lease->connection->connect(endpoint, until); !connected) {
+      co_return fail(std::move(connected.error()));
+    }
+    ++opened_;
+  }
+  bool broke_silently = false;
+  auto response = co_await lease->connection->exchange(request, head, deadline, broke_silently);
+  stale = reused && broke_silently;
+  co_return response;
+}
+
+}  // namespace fencepost::http

@@ -1,0 +1,134 @@
+// The part of Connection that turns a request into a response: route, caller, handler, stream.
+#include <fmt/format.h>
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include "http/connection.hpp"
+#include "http/problem.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost::http {
+namespace {
+
+Error insufficient_scope(const std::string& scope) {
+  return Error{ErrorKind::kForbidden, "insufficient_scope", fmt::format("this needs the scope {}", scope), {}, {}}.with(
+      "scope", scope);
+}
+
+// An exception as an Error. What one that is not ours says may hold anything, so it goes to the log alone: an
+// Error of kind kInternal does not show its sentence to the client.
+Error to_error(const std::exception_ptr& exception) {
+  auto error = error_of(exception);
+  if (error.code.empty()) error.code = "internal";
+  return error;
+}
+
+}  // namespace
+
+awaitable<Response> Connection::answer() {
+  const auto match = loop_.router().match(request_);
+  if (const auto* found = std::get_if<Router::Found>(&match)) {
+    metrics_ = &loop_.route_metrics(found->index);
+    co_return co_await authenticate_and_handle(loop_.router().route(found->index));
+  }
+  co_return no_route(match);
+}
+
+Response Connection::no_route(const Router::Match& match) {
+  if (const auto* bad = std::get_if<Error>(&match)) return make_problem(*bad, request_.id());
+  if (const auto* verbs = std::get_if<Router::NoVerb>(&match)) {
+    if (request_.verb() == Verb::kOptions) return Response::no_content().with("Allow", verbs->allow);
+    const auto error = invalid("method_not_allowed", fmt::format("this path serves {}", verbs->allow));
+    return make_problem(405, error, request_.id()).with("Allow", verbs->allow);
+  }
+  if (request_.path() == "*" && request_.verb() == Verb::kOptions) return Response::no_content();
+  return make_problem(not_found("no_such_path", "there is nothing at this path"), request_.id());
+}
+
+awaitable<Response> Connection::authenticate_and_handle(const Route& route) {
+  if (route.access.is_open()) co_return co_await call(route);
+  std::exception_ptr failure;
+  std::optional<Result<Principal>> caller;
+  try {
+    caller = co_await loop_.authenticator()->authenticate(request_);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure) co_return make_problem(to_error(failure), request_.id());
+  if (!*caller) co_return make_problem(caller->error(), request_.id());
+  const auto& scope = route.access.required_scope();
+  if (!scope.empty() && !(*caller)->allows(scope)) co_return make_problem(insufficient_scope(scope), request_.id());
+  request_.set_principal(std::move(**caller));
+  co_return co_await call(route);
+}
+
+// The request's edge: whatever leaves a handler becomes a response here, and account() logs it.
+awaitable<Response> Connection::call(const Route& route) {
+  std::exception_ptr failure;
+  try {
+    co_return co_await route.handler(request_);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  // Cancelled by the server's stop: nobody waits for an answer any more.
+  if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none) {
+    std::rethrow_exception(failure);
+  }
+  co_return make_problem(to_error(failure), request_.id());
+}
+
+awaitable<Connection::Next> Connection::run_stream(Response response) {
+  using namespace asio::experimental::awaitable_operators;
+  if (loop_.draining()) {
+    response =
+        make_problem(unavailable("stopping", "the server is stopping").after(std::chrono::seconds(1)), request_.id());
+    append(response, false);
+    account(response);
+    if (co_await flush()) co_await linger();
+    co_return Next::kClose;
+  }
+  append(response, false);
+  account(response);
+  if (!co_await flush()) co_return Next::kClose;
+  disarm(Phase::kStreaming);
+  EventStream stream(*this, request_, co_await asio::this_coro::executor);
+  // The first to end ends the others: the function, a client that has gone, or a beat that could not be sent.
+  auto function = run_stream_function(std::move(response.stream), stream);
+  auto beat = stream.heartbeat(loop_.options().heartbeat);
+  auto ended = std::move(function) || watch_peer() || std::move(beat);
+  co_await std::move(ended);
+  co_return Next::kClose;
+}
+
+// Returns normally even when the function throws: a failed branch would leave the other two running.
+awaitable<> Connection::run_stream_function(StreamFunction function, EventStream& stream) {
+  std::exception_ptr failure;
+  try {
+    co_await function(stream);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (!failure || state.cancelled() != asio::cancellation_type::none) co_return;
+  log::error("event stream failed", to_error(failure),
+             {{"requestId", request_.id()}, {"path", request_.path()}, {"remote", request_.remote()}});
+}
+
+// An event stream's client has nothing to say; the read ends when it goes away, or the server drains.
+awaitable<> Connection::watch_peer() {
+  std::array<char, 512> ignored{};
+  for (;;) {
+    const auto [ec, n] = co_await socket_.async_read_some(asio::buffer(ignored), use_tuple);
+    if (ec) co_return;
+  }
+}
+
+awaitable<bool> Connection::write(std::string bytes) {
+  out_ = std::move(bytes);
+  const bool sent = co_await flush();
+  disarm(Phase::kStreaming);
+  // A drain that began while this was being written found no read to end.
+  co_return sent && !loop_.draining();
+}
+
+}  // namespace fencepost::http

@@ -1,0 +1,23 @@
+// RFC 9457 problem documents: the one form in which this server says that something went wrong.
+//
+//   {"type": "about:blank", "title": "Conflict", "status": 409, "detail": "…", "code": "request_conflict",
+//    "requestId": "…", <the error's context, a member each>}
+#pragma once
+
+#include <string_view>
+
+#include "base/error.hpp"
+#include "http/message.hpp"
+
+namespace fencepost::http {
+
+unsigned status_of(ErrorKind kind);
+
+// With `Retry-After` when the error has one, and `WWW-Authenticate: Bearer` for 401. An error of kind kInternal
+// shows its code but neither its sentence nor its context, which may tell an outsider too much: they are for the
+// log, and the request id leads there.
+Response make_problem(const Error& error, std::string_view request_id);
+// For the few statuses that no ErrorKind stands for: 405, 408, 431, 501, 505.
+Response make_problem(unsigned status, const Error& error, std::string_view request_id);
+
+}  // namespace fencepost::http

@@ -1,0 +1,76 @@
+#include "http/problem.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+namespace fencepost::http {
+namespace {
+
+std::optional<std::string> header(const Response& response, std::string_view name) {
+  for (const auto& [key, value] : response.headers) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+TEST(problem, says_what_when_and_which) {
+  const auto error = conflict("request_conflict", "The same id with another payload.").with("txId", "7");
+  const auto response = make_problem(error, "req-1");
+  EXPECT_EQ(response.status, 409U);
+  EXPECT_EQ(header(response, "Content-Type"), "application/problem+json");
+  const auto expected = boost::json::parse(R"({"type": "about:blank", "title": "Conflict", "status": 409,
+      "detail": "The same id with another payload.", "code": "request_conflict", "requestId": "req-1", "txId": "7"})");
+  EXPECT_EQ(boost::json::parse(response.body), expected);
+  EXPECT_EQ(response.error, error);
+}
+
+TEST(problem, every_kind_has_its_status) {
+  struct Case {
+    ErrorKind kind;
+    unsigned status;
+  };
+  for (const auto& [kind, status] : {Case{ErrorKind::kInvalid, 400},
+                                     {ErrorKind::kUnauthenticated, 401},
+                                     {ErrorKind::kForbidden, 403},
+                                     {ErrorKind::kNotFound, 404},
+                                     {ErrorKind::kConflict, 409},
+                                     {ErrorKind::kTooLarge, 413},
+                                     {ErrorKind::kUnprocessable, 422},
+                                     {ErrorKind::kRateLimited, 429},
+                                     {ErrorKind::kInternal, 500},
+                                     {ErrorKind::kUnavailable, 503},
+                                     {ErrorKind::kTimeout, 504}}) {
+    const auto response = make_problem(Error{kind, "c", "m", {}, {}}, "r");
+    EXPECT_EQ(response.status, status);
+    EXPECT_NE(reason_phrase(status), "Unknown");
+  }
+}
+
+TEST(problem, tells_when_to_come_back) {
+  const auto response = make_problem(unavailable("busy", "m").after(std::chrono::seconds(7)), "r");
+  EXPECT_EQ(header(response, "Retry-After"), "7");
+  EXPECT_EQ(header(make_problem(unavailable("busy", "m"), "r"), "Retry-After"), std::nullopt);
+}
+
+TEST(problem, asks_for_a_key) {
+  const auto response = make_problem(Error{ErrorKind::kUnauthenticated, "no_key", "m", {}, {}}, "r");
+  EXPECT_EQ(header(response, "WWW-Authenticate"), "Bearer");
+}
+
+TEST(problem, internal_errors_keep_their_secrets) {
+  const auto response = make_problem(internal("oops", "password=hunter2").with("dsn", "postgres://u:p@h"), "r");
+  EXPECT_EQ(response.body.find("hunter2"), std::string::npos);
+  EXPECT_EQ(response.body.find("postgres"), std::string::npos);
+  EXPECT_EQ(boost::json::parse(response.body).at("code"), "oops");
+  EXPECT_EQ(response.error->message, "password=hunter2");
+}
+
+TEST(problem, context_never_replaces_a_member) {
+  const auto document = boost::json::parse(make_problem(invalid("c", "m").with("status", "MINED"), "r").body);
+  EXPECT_EQ(document.at("status"), 400);
+  EXPECT_EQ(document.at("status_"), "MINED");
+}
+
+}  // namespace
+}  // namespace fencepost::http

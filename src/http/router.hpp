@@ -1,0 +1,79 @@
+// One table of routes, looked up by path segment.
+//
+//   router.add({Verb::kGet, "/api/v1/tx/{txId:uuid}", Access::scope("tx:read"), handler});
+//
+// A pattern's segment is a literal or one parameter:
+//   {name}          text, percent-decoded, not empty
+//   {name:int}      a 64-bit integer
+//   {name:uuid}     8-4-4-4-12 hexadecimal digits, handed on in lowercase
+//   {name:address}  0x and 40 hexadecimal digits, handed on in lowercase
+//   {name:rest}     last only: the rest of the path, slashes and all, never with a ".." segment
+// A literal wins over a parameter. Paths are compared as they are: "/a/" is not "/a".
+//
+// Fill it before the server starts; after that it is read by all threads.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "http/auth.hpp"
+#include "http/message.hpp"
+
+namespace fencepost::http {
+
+// Runs on the connection's loop. A Result's error becomes a response by Response::problem; an Exception that
+// leaves the handler becomes one too.
+using Handler = std::function<awaitable<Response>(Request&)>;
+
+struct Route {
+  Verb verb;
+  std::string pattern;
+  Access access;
+  Handler handler;
+};
+
+class Router {
+ public:
+  Router();
+  ~Router();
+  Router(Router&&) noexcept;
+  Router& operator=(Router&&) noexcept;
+
+  // Throws Exception `bad_route` for a pattern that is malformed, registered already, or different from another
+  // one only in a parameter's name or type.
+  void add(Route route);
+
+  struct Entry {
+    Verb verb;
+    std::string pattern;
+    std::string access;  // Access::to_string
+  };
+  // In order of registration: what a test compares with the OpenAPI document.
+  std::vector<Entry> routes() const;
+  std::size_t size() const { return routes_.size(); }
+  const Route& route(std::size_t index) const { return *routes_[index]; }
+
+  struct Found {
+    std::size_t index;  // of the route; HEAD finds the GET route
+  };
+  struct NoPath {};
+  struct NoVerb {
+    std::string allow;  // the value for `Allow`
+  };
+  using Match = std::variant<Found, NoPath, NoVerb, Error>;
+  // Sets the request's parameters when found. The Error names the parameter that does not parse.
+  Match match(Request& request) const;
+
+ private:
+  struct Node;
+
+  std::vector<std::unique_ptr<Route>> routes_;
+  std::unique_ptr<Node> root_;
+};
+
+}  // namespace fencepost::http

@@ -1,0 +1,123 @@
+#include "identity/api_key.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/hex.hpp"
+
+namespace fencepost::identity {
+namespace {
+
+constexpr std::string_view kPrefix = "fp_";
+constexpr std::size_t kIdDigits = 32;
+constexpr std::size_t kSecretBytes = 24;
+constexpr std::size_t kMaxLabel = 100;
+constexpr std::size_t kMaxListed = 1000;
+
+Error bad_key() {
+  return {ErrorKind::kUnauthenticated, "bad_api_key", "the API key is not valid", {}, {}};
+}
+
+bool is_lower_hex(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+bool is_decimal_id(std::string_view text) {
+  return !text.empty() && text.size() <= 19 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Result<void> check_request(const KeyRequest& request) {
+  if (request.label.empty() || request.label.size() > kMaxLabel ||
+      std::ranges::any_of(request.label, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+    return fail(invalid("bad_label", fmt::format("a label has 1 to {} printable characters", kMaxLabel)));
+  }
+  if (request.scopes.empty()) return fail(invalid("bad_scope", "a key needs at least one scope"));
+  for (const auto& scope : request.scopes) {
+    if (!http::is_scope(scope)) {
+      return fail(invalid("bad_scope", fmt::format("'{}' is not a scope; expected admin or <domain>:read, "
+                                                   "<domain>:write or <domain>:operate",
+                                                   scope)));
+    }
+  }
+  for (const auto& signer : request.signers.value_or(std::vector<std::string>{})) {
+    if (!is_address(signer)) {
+      return fail(invalid("bad_signer", fmt::format("'{}' is not a lowercase 0x address", signer)));
+    }
+  }
+  for (const auto& guild : request.guilds.value_or(std::vector<std::string>{})) {
+    if (!is_decimal_id(guild)) return fail(invalid("bad_guild", fmt::format("'{}' is not a guild id", guild)));
+  }
+  if (request.signers.value_or(std::vector<std::string>{}).size() > kMaxListed ||
+      request.guilds.value_or(std::vector<std::string>{}).size() > kMaxListed) {
+    return fail(invalid("too_many_listed", fmt::format("a key may list at most {} signers or guilds", kMaxListed)));
+  }
+  return {};
+}
+
+std::string hex_digits(std::span<const std::byte> bytes) {
+  std::string out;
+  for (const auto byte : bytes) fmt::format_to(std::back_inserter(out), "{:02x}", std::to_integer<unsigned>(byte));
+  return out;
+}
+
+std::string_view as_text(const Digest256& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+}  // namespace
+
+http::Principal ApiKey::principal() const {
+  return {.id = key_id.to_string(), .label = label, .scopes = scopes, .signers = signers, .guilds = guilds};
+}
+
+Result<PresentedKey> parse_key(std::string_view text) {
+  const auto size = kPrefix.size() + kIdDigits + 1 + 2 * kSecretBytes;
+  if (text.size() != size || !text.starts_with(kPrefix)) return fail(bad_key());
+  text.remove_prefix(kPrefix.size());
+  const auto id = text.substr(0, kIdDigits);
+  const auto secret = text.substr(kIdDigits + 1);
+  if (!is_lower_hex(id) || text[kIdDigits] != '_' || !is_lower_hex(secret)) return fail(bad_key());
+  const auto uuid = Uuid::parse(fmt::format("{}-{}-{}-{}-{}", id.substr(0, 8), id.substr(8, 4), id.substr(12, 4),
+                                            id.substr(16, 4), id.substr(20)));
+  if (!uuid) return fail(bad_key());
+  return PresentedKey{*uuid, Secret(secret)};
+}
+
+Secret key_text(const Uuid& key_id, std::string_view secret) {
+  auto id = key_id.to_string();
+  std::erase(id, '-');
+  return Secret::take(fmt::format("{}{}_{}", kPrefix, id, secret));
+}
+
+Result<NewKey> make_key(const KeyRequest& request, Uuid key_id, Random& random) {
+  if (const auto checked = check_request(request); !checked) return fail(checked.error());
+  std::array<std::byte, kSecretBytes> bytes;
+  random.fill(bytes);
+  const Secret secret = Secret::take(hex_digits(bytes));
+  NewKey made;
+  made.key.key_id = key_id;
+  made.key.label = request.label;
+  made.key.secret_hash = sha256(secret.reveal());
+  made.key.scopes = request.scopes;
+  made.key.signers = request.signers;
+  made.key.guilds = request.guilds;
+  made.key.expires_at = request.expires_at;
+  made.text = key_text(key_id, secret.reveal());
+  return made;
+}
+
+Result<void> check_key(const ApiKey& key, const PresentedKey& presented, TimePoint now) {
+  const auto hash = sha256(presented.secret.reveal());
+  if (!constant_time_equal(as_text(hash), as_text(key.secret_hash))) return fail(bad_key());
+  if (key.revoked_at) {
+    return fail(Error{ErrorKind::kUnauthenticated, "api_key_revoked", "the API key has been revoked", {}, {}});
+  }
+  if (key.expires_at && *key.expires_at <= now) {
+    return fail(Error{ErrorKind::kUnauthenticated, "api_key_expired", "the API key has expired", {}, {}});
+  }
+  return {};
+}
+
+}  // namespace fencepost::identity

@@ -1,0 +1,127 @@
+#include "identity/key_authenticator.hpp"
+
+#include <fmt/format.h>
+
+#include "http/message.hpp"
+#include "identity/api_key_store.hpp"
+
+namespace fencepost::identity {
+namespace {
+
+// The key in "Bearer <key>"; the scheme's case does not matter (RFC 9110).
+std::optional<std::string_view> bearer(const http::Request& request) {
+  constexpr std::string_view kScheme = "bearer ";
+  auto header = request.header("authorization");
+  if (!header || header->size() <= kScheme.size()) return std::nullopt;
+  for (std::size_t i = 0; i < kScheme.size(); ++i) {
+    const char c = (*header)[i];
+    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c) != kScheme[i]) return std::nullopt;
+  }
+  return header->substr(kScheme.size());
+}
+
+}  // namespace
+
+KeyAuthenticator::KeyAuthenticator(pg::Database& database, const Clock& clock, const AuthenticatorOptions& options,
+                                   Metrics& metrics)
+    : database_(database),
+      clock_(clock),
+      options_(options),
+      accepted_total_(metrics.counter("auth_total", "Keys presented", {{"result", "accepted"}})),
+      refused_total_(metrics.counter("auth_total", "Keys presented", {{"result", "refused"}})),
+      limited_total_(metrics.counter("auth_total", "Keys presented", {{"result", "rate_limited"}})) {}
+
+awaitable<Result<http::Principal>> KeyAuthenticator::authenticate(const http::Request& request) {
+  const auto text = bearer(request);
+  if (!text) {
+    co_return refuse({ErrorKind::kUnauthenticated,
+                      "no_api_key",
+                      "send an API key: 'Authorization: Bearer <key>' (fencepost apikey create makes one)",
+                      {},
+                      {}});
+  }
+  const auto presented = parse_key(*text);
+  if (!presented) co_return refuse(presented.error());
+  auto key = recall(presented->key_id);
+  if (!key) key = co_await look_up(presented->key_id);
+  if (!key) co_return refuse({ErrorKind::kUnauthenticated, "bad_api_key", "the API key is not valid", {}, {}});
+  if (auto checked = check_key(*key, *presented, clock_.now()); !checked) co_return refuse(checked.error());
+  if (auto charged = charge(key->key_id); !charged) {
+    limited_total_.Increment();
+    co_return fail(std::move(charged.error()));
+  }
+  accepted_total_.Increment();
+  co_return key->principal();
+}
+
+awaitable<std::shared_ptr<const ApiKey>> KeyAuthenticator::look_up(const Uuid& key_id) {
+  // Read before the query: a change that comes in between makes what was found stale, not remembered.
+  const auto epoch = epoch_.load();
+  ApiKeyStore store(database_.pool());
+  auto found = co_await store.find(key_id);
+  if (!found) co_return nullptr;
+  auto key = std::make_shared<const ApiKey>(std::move(*found));
+  remember(key, epoch);
+  co_return key;
+}
+
+std::shared_ptr<const ApiKey> KeyAuthenticator::recall(const Uuid& key_id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = known_.find(key_id);
+  if (it == known_.end()) return nullptr;
+  if (it->second.epoch != epoch_.load() || it->second.until <= std::chrono::steady_clock::now()) {
+    known_.erase(it);
+    return nullptr;
+  }
+  return it->second.key;
+}
+
+void KeyAuthenticator::remember(std::shared_ptr<const ApiKey> key, std::uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= options_.remember_at_most) known_.clear();
+  const auto id = key->key_id;
+  known_.insert_or_assign(id, Known{std::move(key), std::chrono::steady_clock::now() + options_.remember, epoch});
+}
+
+Result<void> KeyAuthenticator::charge(const Uuid& key_id) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  auto it = accounts_.find(key_id);
+  if (it == accounts_.end()) {
+    const TokenBucket bucket(options_.burst, options_.requests_per_second, now);
+    it = accounts_.emplace(key_id, Account{bucket, std::nullopt}).first;
+  }
+  it->second.unsaved_use = clock_.now();
+  const auto taken = it->second.bucket.try_take(now);
+  if (taken) return {};
+  Error error{ErrorKind::kRateLimited, "rate_limited", "too many requests with this API key", {}, {}};
+  return fail(std::move(error).after(std::chrono::ceil<std::chrono::seconds>(taken.error())));
+}
+
+Result<http::Principal> KeyAuthenticator::refuse(Error error) {
+  refused_total_.Increment();
+  return fail(std::move(error));
+}
+
+awaitable<> KeyAuthenticator::save_uses() {
+  std::vector<std::pair<Uuid, TimePoint>> uses;
+  {
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard lock(mutex_);
+    for (auto it = accounts_.begin(); it != accounts_.end();) {
+      auto& account = it->second;
+      if (account.unsaved_use) {
+        uses.emplace_back(it->first, *account.unsaved_use);
+        account.unsaved_use.reset();
+        ++it;
+      } else {
+        it = account.bucket.full(now) ? accounts_.erase(it) : std::next(it);
+      }
+    }
+  }
+  if (uses.empty()) co_return;
+  ApiKeyStore store(database_.pool());
+  co_await store.touch(uses);
+}
+
+}  // namespace fencepost::identity

@@ -1,0 +1,77 @@
+// Answers "who is this?" for the HTTP server: `Authorization: Bearer fp_…`.
+//
+// A key that was looked up is remembered for `remember` and counted against its rate limit in memory. A change of
+// any key, heard as a notification, makes every node forget all of them at once; if the notification is lost, the
+// memory's short life bounds how long a revoked key still opens the door.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/token_bucket.hpp"
+#include "http/auth.hpp"
+#include "identity/api_key.hpp"
+#include "pg/database.hpp"
+#include "runtime/metrics.hpp"
+
+namespace fencepost::identity {
+
+struct AuthenticatorOptions {
+  std::uint32_t requests_per_second = 1000;  // for each key, on each node
+  std::uint32_t burst = 2000;
+  std::chrono::milliseconds remember{5000};
+  std::size_t remember_at_most = 10'000;  // keys
+};
+
+class KeyAuthenticator final : public http::Authenticator {
+ public:
+  KeyAuthenticator(pg::Database& database, const Clock& clock, const AuthenticatorOptions& options, Metrics& metrics);
+
+  // Errors: kUnauthenticated "no_api_key", "bad_api_key", "api_key_revoked", "api_key_expired"; kRateLimited
+  // "rate_limited" with retry_after. Any loop.
+  awaitable<Result<http::Principal>> authenticate(const http::Request& request) override;
+
+  // Any thread.
+  void forget_all() { epoch_.fetch_add(1); }
+
+  // Writes down when keys were last used. For a worker, on any loop.
+  awaitable<> save_uses();
+
+ private:
+  using Instant = std::chrono::steady_clock::time_point;
+
+  struct Known {
+    std::shared_ptr<const ApiKey> key;
+    Instant until;
+    std::uint64_t epoch;
+  };
+  struct Account {
+    TokenBucket bucket;
+    std::optional<TimePoint> unsaved_use;
+  };
+
+  awaitable<std::shared_ptr<const ApiKey>> look_up(const Uuid& key_id);
+  std::shared_ptr<const ApiKey> recall(const Uuid& key_id);
+  void remember(std::shared_ptr<const ApiKey> key, std::uint64_t epoch);
+  Result<void> charge(const Uuid& key_id);
+  Result<http::Principal> refuse(Error error);
+
+  pg::Database& database_;
+  const Clock& clock_;
+  AuthenticatorOptions options_;
+  Metrics::Counter& accepted_total_;
+  Metrics::Counter& refused_total_;
+  Metrics::Counter& limited_total_;
+
+  std::atomic<std::uint64_t> epoch_{0};
+  std::mutex mutex_;  // held for a look into the maps, never across an await
+  std::unordered_map<Uuid, Known> known_;
+  std::unordered_map<Uuid, Account> accounts_;
+};
+
+}  // namespace fencepost::identity

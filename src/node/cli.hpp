@@ -1,0 +1,9 @@
+// The command line: `fencepost <noun or verb> …`.
+#pragma once
+
+namespace fencepost {
+
+// Runs one command and returns its exit code: 0 done, 1 failed, 2 the command line is wrong.
+int run_cli(int argc, char** argv);
+
+}  // namespace fencepost

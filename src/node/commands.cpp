@@ -1,0 +1,63 @@
+#include "node/commands.hpp"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "node/database_session.hpp"
+#include "node/node.hpp"
+#include "pg/migrations.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost {
+
+Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required) {
+  ConfigSources sources;
+  sources.environment = process_environment();
+  auto file = flags.config_file;
+  if (const auto it = sources.environment.find("FENCEPOST_CONFIG"); file.empty() && it != sources.environment.end()) {
+    file = it->second;
+  }
+  if (!file.empty()) {
+    auto text = read_config_file(file);
+    if (!text) return fail(text.error());
+    sources.file = std::move(*text);
+  }
+  sources.flags = flags.overrides;
+  sources.required = std::move(required);
+  return load_config(sources);
+}
+
+int report(const Error& error) {
+  fmt::print(stderr, "fencepost: {}\n", error.message);
+  for (const auto& [key, value] : error.context) fmt::print(stderr, "  {}: {}\n", key, value);
+  return kExitFailed;
+}
+
+int serve_command(const ConfigFlags& flags) {
+  const auto config = load(flags, {"database.dsn"});
+  if (!config) return report(config.error());
+  log::init({.level = config->log.level, .format = config->log.format, .file = config->log.file});
+  const auto served = run_node(*config, {});
+  return served ? kExitDone : report(served.error());
+}
+
+int migrate_command(const ConfigFlags& flags) {
+  const auto config = load(flags, {"database.dsn"});
+  if (!config) return report(config.error());
+  pg::Connector connector(session_options(*config));
+  const auto applied = run_blocking(pg::migrate(connector, pg::embedded_migrations()));
+  if (!applied) return report(applied.error());
+  for (const auto& name : *applied) fmt::print("applied {}\n", name);
+  if (applied->empty()) fmt::print("nothing to do: the schema is current\n");
+  return kExitDone;
+}
+
+int config_command(const ConfigFlags& flags) {
+  const auto config = load(flags, {});
+  if (!config) return report(config.error());
+  fmt::print("{}", config->to_yaml());
+  return kExitDone;
+}
+
+}  // namespace fencepost

@@ -1,0 +1,62 @@
+// What each command does, once its flags are read. Each returns the process's exit code.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "node/config.hpp"
+
+namespace fencepost {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+
+// Where a command that works on an existing installation finds its configuration: the file, or, for `up` users, the
+// data directory that `up` made.
+struct ConfigFlags {
+  std::string config_file;  // empty: FENCEPOST_CONFIG, or none
+  std::vector<ConfigFlag> overrides;
+};
+Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required);
+
+// Prints the error for a person, on stderr.
+int report(const Error& error);
+
+int serve_command(const ConfigFlags& flags);
+
+struct UpFlags {
+  std::filesystem::path data_dir = "var";
+  std::optional<std::uint16_t> port;
+  ConfigFlags config;
+};
+int up_command(const UpFlags& flags);
+
+int migrate_command(const ConfigFlags& flags);
+
+struct DoctorFlags {
+  ConfigFlags config;
+  bool json = false;
+};
+int doctor_command(const DoctorFlags& flags);
+
+struct KeyCreateFlags {
+  ConfigFlags config;
+  std::string label;
+  std::vector<std::string> scopes;
+  std::vector<std::string> signers;  // empty: every signer
+  std::vector<std::string> guilds;   // empty: every guild
+  std::string expires_in;            // "30d"; empty: never
+  bool json = false;
+};
+int apikey_create_command(const KeyCreateFlags& flags);
+int apikey_list_command(const ConfigFlags& flags, bool json);
+int apikey_revoke_command(const ConfigFlags& flags, const std::string& key_id);
+
+int config_command(const ConfigFlags& flags);
+
+}  // namespace fencepost

@@ -1,0 +1,175 @@
+#include "node/config_keys.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <concepts>
+#include <limits>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "node/config_kinds.hpp"
+
+namespace fencepost::config {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Where a value lives: `at(&Config::http, &HttpConfig::port)`.
+template <class Section, class Value>
+auto at(Section Config::* section, Value Section::* member) {
+  return [=](auto& config) -> auto& { return config.*section.*member; };
+}
+
+template <class Kind, class Access>
+Key key(std::string path, Access access, Kind kind, std::string doc) {
+  Key out{.path = std::move(path), .type = kind.type(), .doc = std::move(doc)};
+  out.secret = std::same_as<Kind, SecretText> || std::same_as<Kind, SecretUrls>;
+  out.list = std::same_as<Kind, SecretUrls>;
+  out.set = [=](Config& config, const std::vector<std::string>& items) -> Result<void> {
+    auto value = [&] {
+      if constexpr (std::same_as<Kind, SecretUrls>) {
+        return kind.parse(items);
+      } else {
+        return kind.parse(items.front());
+      }
+    }();
+    if (!value) return fail(std::move(value).error());
+    access(config) = std::move(*value);
+    return {};
+  };
+  out.get = [=](const Config& config) -> std::vector<std::string> {
+    if constexpr (std::same_as<Kind, SecretUrls>) {
+      return kind.print(access(config));
+    } else {
+      return {kind.print(access(config))};
+    }
+  };
+  return out;
+}
+
+constexpr Choice<ListenMode, 2> kListenMode{
+    {{{"enabled", ListenMode::kEnabled}, {"poll_only", ListenMode::kPollOnly}}}};
+constexpr Choice<log::Level, 5> kLogLevel{{{{"debug", log::Level::kDebug},
+                                            {"info", log::Level::kInfo},
+                                            {"warn", log::Level::kWarn},
+                                            {"error", log::Level::kError},
+                                            {"off", log::Level::kOff}}}};
+constexpr Choice<log::Format, 2> kLogFormat{{{{"text", log::Format::kText}, {"json", log::Format::kJson}}}};
+constexpr Url kHttpUrl{"http", "https"};
+constexpr Url kSmtpUrl{"smtp", "smtps", true};
+using Count = Number<std::size_t>;
+using Uint32 = Number<std::uint32_t>;
+
+std::vector<Key> make_keys() {
+  return {
+      key("node.name", at(&Config::node, &NodeConfig::name), Text{64},
+          "Name of this node in leases, logs and the cluster list; the host's name if not set."),
+      key("node.advertise_url", at(&Config::node, &NodeConfig::advertise_url), kHttpUrl,
+          "Where other nodes reach this one, to forward requests to the leader of a signer."),
+
+      key("database.dsn", at(&Config::database, &DatabaseConfig::dsn), SecretText{},
+          "PostgreSQL connection URI or keyword string, as libpq takes it; several hosts are fine."),
+      key("database.connect_timeout", at(&Config::database, &DatabaseConfig::connect_timeout), Duration{},
+          "How long to wait for a connection to be made."),
+      key("database.statement_timeout", at(&Config::database, &DatabaseConfig::statement_timeout), Duration{},
+          "How long the server may work on one statement."),
+      key("database.shared_connections", at(&Config::database, &DatabaseConfig::shared_connections), Count{1, 64},
+          "Pipelined connections for short statements, per event loop."),
+      key("database.pool_size", at(&Config::database, &DatabaseConfig::pool_size), Count{1, 1000},
+          "Exclusive connections for transactions, per event loop."),
+      key("database.queue_limit", at(&Config::database, &DatabaseConfig::queue_limit), Count{1, 1'000'000},
+          "How many may wait for a connection before more are refused with 503."),
+      key("database.acquire_timeout", at(&Config::database, &DatabaseConfig::acquire_timeout), Duration{},
+          "How long one may wait for a connection."),
+      key("database.listen", at(&Config::database, &DatabaseConfig::listen), kListenMode,
+          "Use LISTEN to learn of work at once, or only poll (behind a transaction pooler)."),
+
+      key("http.host", at(&Config::http, &HttpConfig::host), Text{255}, "Address to listen on; 0.0.0.0 or :: for all."),
+      key("http.port", at(&Config::http, &HttpConfig::port), Number<std::uint16_t>{0, 65535},
+          "Port to listen on; 0 takes any free one."),
+      key("http.max_header_bytes", at(&Config::http, &HttpConfig::max_header_bytes), Count{1024, 1 << 20},
+          "Longest request line and headers; more is 431."),
+      key("http.max_body_bytes", at(&Config::http, &HttpConfig::max_body_bytes), Count{1024, 1 << 30},
+          "Longest request body; more is 413."),
+      key("http.max_connections", at(&Config::http, &HttpConfig::max_connections), Count{1, 1'000'000},
+          "Connections open at once."),
+      key("http.idle_timeout", at(&Config::http, &HttpConfig::idle_timeout), Duration{},
+          "How long a connection may wait for its next request."),
+      key("http.read_timeout", at(&Config::http, &HttpConfig::read_timeout), Duration{},
+          "How long a client may take to send one request."),
+      key("http.write_timeout", at(&Config::http, &HttpConfig::write_timeout), Duration{},
+          "How long a client may take to receive one response."),
+      key("http.rate_limit_per_second", at(&Config::http, &HttpConfig::rate_limit_per_second), Uint32{1, 1'000'000'000},
+          "Requests per second an API key may make."),
+      key("http.rate_limit_burst", at(&Config::http, &HttpConfig::rate_limit_burst), Uint32{1, 1'000'000'000},
+          "Requests an API key may make at once after a pause."),
+
+      key("runtime.threads", at(&Config::runtime, &RuntimeConfig::threads), Count{0, 1024},
+          "Event loops; 0 makes one per core."),
+      key("runtime.cpu_threads", at(&Config::runtime, &RuntimeConfig::cpu_threads), Count{1, 1024},
+          "Threads for signing and other heavy work."),
+      key("runtime.stop_timeout", at(&Config::runtime, &RuntimeConfig::stop_timeout), Duration{},
+          "How long an orderly stop may take before the rest is cut off."),
+
+      key("log.level", at(&Config::log, &LogConfig::level), kLogLevel, "The least important lines to write."),
+      key("log.format", at(&Config::log, &LogConfig::format), kLogFormat, "Lines for people or for machines."),
+      key("log.file", at(&Config::log, &LogConfig::file), Text{4096}, "File to append to; standard error if not set."),
+
+      key("email.smtp_url", at(&Config::email, &EmailConfig::smtp_url), kSmtpUrl,
+          "Mail server, such as smtp://mail.example.org:587; no mail is sent if not set."),
+      key("email.username", at(&Config::email, &EmailConfig::username), Text{256},
+          "Login at the mail server, if it wants one."),
+      key("email.password", at(&Config::email, &EmailConfig::password), SecretText{}, "Password at the mail server."),
+      key("email.from", at(&Config::email, &EmailConfig::from), MailAddress{},
+          "Sender of all mail; required with email.smtp_url."),
+      key("email.timeout", at(&Config::email, &EmailConfig::timeout), Duration{},
+          "How long one mail may take to be handed over."),
+  };
+}
+
+std::vector<Key> make_chain_keys(std::size_t index) {
+  const auto path = [&](std::string_view name) { return fmt::format("chains[{}].{}", index, name); };
+  const auto chain = [&](auto member) { return [=](auto& config) -> auto& { return config.chains[index].*member; }; };
+  return {
+      key(path("name"), chain(&ChainConfig::name), Text{64}, "Name of the chain, for people."),
+      key(path("chain_id"), chain(&ChainConfig::chain_id),
+          Number<std::int64_t>{1, std::numeric_limits<std::int64_t>::max()},
+          "EIP-155 chain id; every endpoint must agree."),
+      key(path("rpc_urls"), chain(&ChainConfig::rpc_urls), SecretUrls{},
+          "JSON-RPC endpoints, the preferred one first."),
+      key(path("poll_interval"), chain(&ChainConfig::poll_interval), Duration{10ms, 1h},
+          "How often to ask for a new block."),
+      key(path("confirmations.required"), chain(&ChainConfig::confirmations_required), FinalityRule{},
+          "What makes a block final: blocks on top of it, or the chain's own word."),
+  };
+}
+
+}  // namespace
+
+const std::vector<Key>& keys() {
+  static const auto table = make_keys();
+  return table;
+}
+
+const std::vector<ListSection>& list_sections() {
+  static const std::vector<ListSection> table{
+      {.path = "chains",
+       .max_size = 64,
+       .size = [](const Config& config) { return config.chains.size(); },
+       .resize = [](Config& config, std::size_t size) { config.chains.resize(size); },
+       .keys = make_chain_keys},
+  };
+  return table;
+}
+
+std::string environment_name(std::string_view path) {
+  std::string out(kEnvironmentPrefix);
+  for (const char c : path) {
+    if (c == ']') continue;
+    out += c == '.' || c == '[' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+}  // namespace fencepost::config

@@ -1,0 +1,45 @@
+// A database for a command that runs once and ends.
+#pragma once
+
+#include <exception>
+#include <utility>
+
+#include "node/config.hpp"
+#include "pg/pool.hpp"
+#include "runtime/runtime.hpp"
+
+namespace fencepost {
+
+inline pg::ConnectOptions session_options(const Config& config) {
+  return {.dsn = config.database.dsn,
+          .application_name = "fencepost command",
+          .connect_timeout = config.database.connect_timeout,
+          .statement_timeout = config.database.statement_timeout};
+}
+
+template <class Body>
+auto run_with_pool(pg::Connector& connector, Metrics& metrics, Body body) -> std::invoke_result_t<Body&, pg::Pool&> {
+  const auto executor = co_await this_executor();
+  pg::Pool pool(executor, connector, {.exclusive_connections = 1}, metrics);
+  pool.start();
+  using Value = typename std::invoke_result_t<Body&, pg::Pool&>::value_type;
+  std::expected<Value, std::exception_ptr> outcome = std::unexpected(nullptr);
+  try {
+    outcome = co_await body(pool);
+  } catch (const std::exception&) {
+    outcome = std::unexpected(std::current_exception());
+  }
+  co_await pool.stop(std::chrono::milliseconds(1000));
+  if (!outcome) std::rethrow_exception(outcome.error());
+  co_return std::move(*outcome);
+}
+
+// Runs `body(pool)`, which returns an awaitable of a value, to its end and gives back the value.
+template <class Body>
+auto with_database(const Config& config, Body body) {
+  Metrics metrics;
+  pg::Connector connector(session_options(config));
+  return run_blocking(run_with_pool(connector, metrics, std::move(body)));
+}
+
+}  // namespace fencepost

@@ -1,0 +1,197 @@
+#include "node/node.hpp"
+
+#include <signal.h>
+
+#include <atomic>
+
+#include <boost/asio/signal_set.hpp>
+#include <fmt/format.h>
+
+#include "base/backoff.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "base/uuid.hpp"
+#include "http/server.hpp"
+#include "identity/api_key_store.hpp"
+#include "identity/key_authenticator.hpp"
+#include "node/dev_key.hpp"
+#include "node/system_routes.hpp"
+#include "pg/database.hpp"
+#include "pg/error.hpp"
+#include "pg/listener.hpp"
+#include "pg/migrations.hpp"
+#include "runtime/log.hpp"
+#include "runtime/metrics.hpp"
+#include "runtime/runtime.hpp"
+#include "runtime/stop_sequence.hpp"
+#include "runtime/worker.hpp"
+
+namespace fencepost {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The name and a fresh id, so that two processes are never mistaken for one; fits application_name's 63 bytes.
+std::string node_id(const NodeConfig& config) {
+  return fmt::format("{:.50}/{:08x}", config.name, SystemRandom().next() & 0xffffffff);
+}
+
+pg::ConnectOptions connect_options(const Config& config) {
+  return {.dsn = config.database.dsn,
+          .application_name = node_id(config.node),
+          .connect_timeout = config.database.connect_timeout,
+          .statement_timeout = config.database.statement_timeout};
+}
+
+pg::PoolOptions pool_options(const DatabaseConfig& config) {
+  return {.shared_connections = config.shared_connections,
+          .exclusive_connections = config.pool_size,
+          .queue_limit = config.queue_limit,
+          .acquire_timeout = config.acquire_timeout};
+}
+
+http::ServerOptions server_options(const HttpConfig& config) {
+  return {.host = config.host,
+          .port = config.port,
+          .max_connections = config.max_connections,
+          .max_header_bytes = config.max_header_bytes,
+          .max_body_bytes = config.max_body_bytes,
+          .idle_timeout = config.idle_timeout,
+          .header_timeout = config.read_timeout,
+          .body_timeout = config.read_timeout,
+          .write_timeout = config.write_timeout};
+}
+
+class Node {
+ public:
+  Node(const Config& config, NodeHooks hooks)
+      : config_(config),
+        hooks_(std::move(hooks)),
+        runtime_({.threads = config.runtime.threads, .cpu_threads = config.runtime.cpu_threads}),
+        database_(runtime_, connect_options(config), pool_options(config.database), metrics_),
+        listener_(runtime_.executor(0), database_.connector(),
+                  {.poll_only = config.database.listen == ListenMode::kPollOnly}, metrics_),
+        authenticator_(database_, clock_,
+                       {.requests_per_second = config.http.rate_limit_per_second, .burst = config.http.rate_limit_burst},
+                       metrics_),
+        key_uses_(
+            runtime_.executor(0), {.name = "api_key_uses", .interval = 10s}, [this] { return save_key_uses(); },
+            metrics_) {
+    metrics_.before_scrape([dropped = &metrics_.gauge("log_lines_dropped", "Lines the full log queue has cost")] {
+      dropped->Set(static_cast<double>(log::dropped()));
+    });
+    add_system_routes(router_, {database_, metrics_, migrated_});
+    server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &authenticator_, metrics_);
+    listener_.subscribe(
+        std::string(identity::kApiKeyChannel), [this](std::string_view) { authenticator_.forget_all(); },
+        [this] { authenticator_.forget_all(); });
+  }
+
+  Result<void> run() {
+    runtime_.start();
+    auto outcome = runtime_.run_on(0, live());
+    runtime_.stop();
+    return outcome;
+  }
+
+ private:
+  // From the first start to the last stop, on loop 0.
+  awaitable<Result<void>> live() {
+    asio::signal_set signals(runtime_.executor(0), SIGINT, SIGTERM);
+    const auto told_to_stop = std::make_shared<Completion<int>>(runtime_.executor(0));
+    signals.async_wait([told_to_stop](boost::system::error_code ec, int signal) {
+      if (!ec) told_to_stop->complete(signal);
+    });
+
+    auto started = co_await start(told_to_stop);
+    if (started) {
+      co_await told_to_stop->wait();
+      log::info("stopping", {{"signal", told_to_stop->done() ? told_to_stop->value() : 0}});
+    }
+    signals.cancel();
+    signals.clear();
+    ::signal(SIGINT, SIG_DFL);  // whoever presses Ctrl-C twice means it
+    ::signal(SIGTERM, SIG_DFL);
+    if (!co_await stops_.run(config_.runtime.stop_timeout) && started) {
+      co_return fail(internal("stop_timeout", "the node did not stop in time; see the log for what hung"));
+    }
+    co_return started;
+  }
+
+  // The server comes first, so that /livez and /readyz answer while the database is still out of reach.
+  awaitable<Result<void>> start(std::shared_ptr<Completion<int>> told_to_stop) {
+    co_await database_.start();
+    stops_.add("database", [this](auto left) { return database_.stop(left); });
+    if (auto listening = server_->start(); !listening) co_return listening;
+    stops_.add("http server", [this](auto left) { return server_->stop(left / 2); });
+
+    if (auto migrated = co_await migrate_until_done(told_to_stop); !migrated) co_return migrated;
+    if (told_to_stop->done()) co_return Result<void>{};
+    listener_.start();
+    stops_.add("listener", [this](auto) { return listener_.stop(); });
+    key_uses_.start();
+    stops_.add("api key uses", [this](auto) { return stop_key_uses(); });
+    if (!hooks_.dev_key.empty()) co_await ensure_dev_key(database_.pool(), hooks_.dev_key);
+
+    log::info("node is ready", {{"node", config_.node.name}, {"host", config_.http.host}, {"port", server_->port()}});
+    if (hooks_.on_ready) hooks_.on_ready(server_->port());
+    co_return Result<void>{};
+  }
+
+  // A database that is away is waited for; a history that does not fit is not.
+  awaitable<Result<void>> migrate_until_done(std::shared_ptr<Completion<int>> told_to_stop) {
+    SystemRandom random;
+    Backoff backoff({.initial = 200ms, .cap = 5s}, random);
+    while (!told_to_stop->done()) {
+      std::optional<Error> away;
+      try {
+        const auto applied = co_await pg::migrate(database_.connector(), pg::embedded_migrations());
+        if (!applied) co_return fail(applied.error());
+        migrated_ = true;
+        co_return Result<void>{};
+      } catch (const pg::ConnectionLost& e) {
+        away = e.error();
+      } catch (const pg::QueryError& e) {
+        co_return fail(e.error());
+      }
+      const auto delay = backoff.next();
+      log::warn("waiting for the database", *away, {{"retryInMs", delay.count()}});
+      co_await told_to_stop->wait(std::chrono::steady_clock::now() + delay);
+    }
+    co_return Result<void>{};
+  }
+
+  awaitable<Worker::Next> save_key_uses() {
+    co_await authenticator_.save_uses();
+    co_return Worker::Next::kRest;
+  }
+
+  awaitable<> stop_key_uses() {
+    co_await key_uses_.stop();
+    co_await authenticator_.save_uses();
+  }
+
+  const Config& config_;
+  NodeHooks hooks_;
+  Metrics metrics_;
+  SystemClock clock_;
+  std::atomic<bool> migrated_{false};
+  http::Router router_;
+  Runtime runtime_;
+  pg::Database database_;
+  pg::Listener listener_;
+  identity::KeyAuthenticator authenticator_;
+  Worker key_uses_;
+  std::unique_ptr<http::Server> server_;
+  StopSequence stops_;
+};
+
+}  // namespace
+
+Result<void> run_node(const Config& config, NodeHooks hooks) {
+  ::signal(SIGPIPE, SIG_IGN);
+  Node node(config, std::move(hooks));
+  return node.run();
+}
+
+}  // namespace fencepost

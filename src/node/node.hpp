@@ -1,0 +1,27 @@
+// A running node: everything wired together, from the configuration to the listening port.
+//
+// This is the only place that knows all modules. It starts from the bottom up and stops from the top down.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+#include "node/config.hpp"
+
+namespace fencepost {
+
+struct NodeHooks {
+  // Runs once, on a loop, when the node serves; the process is "up" after it. Null: nothing.
+  std::function<void(std::uint16_t port)> on_ready;
+  // An API key that must exist when the node is ready: the caller keeps its text (`up` does). Empty: none.
+  Secret dev_key;
+};
+
+// Runs a node in this process until SIGINT or SIGTERM, or until it cannot start. Blocks the calling thread. A second
+// signal while it stops ends the process at once.
+Result<void> run_node(const Config& config, NodeHooks hooks);
+
+}  // namespace fencepost

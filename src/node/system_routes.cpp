@@ -1,0 +1,115 @@
+#include "node/system_routes.hpp"
+
+#include <fmt/format.h>
+
+#include "base/embedded.hpp"
+#include "base/json_reader.hpp"
+#include "pg/migrations.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost {
+
+std::span<const EmbeddedFile> api_files();  // generated from api/ by the build
+
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Request;
+using http::Response;
+using http::Verb;
+
+json::array to_json(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
+
+json::value to_json(const std::optional<std::vector<std::string>>& texts) {
+  return texts ? json::value(to_json(*texts)) : json::value(nullptr);
+}
+
+awaitable<Response> index(Request&) {
+  co_return Response::text(200, fmt::format("Fencepost {}\n\n"
+                                            "/openapi.json    what the API can do\n"
+                                            "/api/v1/version  this version\n"
+                                            "/livez /readyz   health\n"
+                                            "/metrics         for Prometheus\n",
+                                            version()));
+}
+
+awaitable<Response> livez(Request&) { co_return Response::json(200, {{"status", "alive"}}); }
+
+// Ready means: the database answers and its schema is ours.
+awaitable<Response> readyz(Request& request, SystemParts parts) {
+  if (!parts.migrated) {
+    co_return Response::problem(
+        unavailable("starting", "the database has not been reached or migrated yet").after(std::chrono::seconds(1)),
+        request);
+  }
+  const auto current = co_await pg::check_migrations(parts.database.pool(), pg::embedded_migrations());
+  if (!current) co_return Response::problem(current.error(), request);
+  co_return Response::json(200, {{"status", "ready"}});
+}
+
+awaitable<Response> metrics(Request&, SystemParts parts) {
+  co_return Response::text(200, parts.metrics.scrape(), "text/plain; version=0.0.4; charset=utf-8");
+}
+
+awaitable<Response> openapi(Request&) {
+  co_return Response::text(200, std::string(openapi_document()), "application/json");
+}
+
+awaitable<Response> get_version(Request&) {
+  const auto& migrations = pg::embedded_migrations();
+  co_return Response::json(200, {{"name", "fencepost"},
+                                 {"version", std::string(version())},
+                                 {"schema", migrations.back().name}});
+}
+
+awaitable<Response> whoami(Request& request) {
+  const auto& principal = *request.principal();
+  co_return Response::json(200, {{"keyId", principal.id},
+                                 {"label", principal.label},
+                                 {"scopes", to_json(principal.scopes)},
+                                 {"signers", to_json(principal.signers)},
+                                 {"guilds", to_json(principal.guilds)}});
+}
+
+awaitable<Response> get_log_level(Request&) {
+  co_return Response::json(200, {{"level", std::string(log::to_string(log::level()))}});
+}
+
+awaitable<Response> put_log_level(Request& request) {
+  const auto body = request.json();
+  if (!body) co_return Response::problem(body.error(), request);
+  const JsonReader in(*body);
+  in.reject_unknown({"level"});
+  const auto level = log::parse_level(in.field("level").string());
+  if (!level) in.field("level").reject(level.error().code, level.error().message);
+  log::set_level(*level);
+  log::info("log level changed", {{"level", log::to_string(*level)}, {"by", request.principal()->label}});
+  co_return Response::json(200, {{"level", std::string(log::to_string(*level))}});
+}
+
+}  // namespace
+
+void add_system_routes(http::Router& router, const SystemParts& parts) {
+  const auto bound = [parts](auto handler) { return [parts, handler](Request& r) { return handler(r, parts); }; };
+  router.add({Verb::kGet, "/", Access::open(), index});
+  router.add({Verb::kGet, "/livez", Access::open(), livez});
+  router.add({Verb::kGet, "/readyz", Access::open(), bound(readyz)});
+  router.add({Verb::kGet, "/metrics", Access::open(), bound(metrics)});
+  router.add({Verb::kGet, "/openapi.json", Access::open(), openapi});
+  router.add({Verb::kGet, "/api/v1/version", Access::open(), get_version});
+  router.add({Verb::kGet, "/api/v1/whoami", Access::authenticated(), whoami});
+  router.add({Verb::kGet, "/api/v1/log-level", Access::scope("admin"), get_log_level});
+  router.add({Verb::kPut, "/api/v1/log-level", Access::scope("admin"), put_log_level});
+}
+
+std::string_view openapi_document() {
+  for (const auto& file : api_files()) {
+    if (file.name == "openapi.json") return file.content;
+  }
+  throw Exception(internal("no_openapi", "the program was built without api/openapi.json"));
+}
+
+std::string_view version() { return FENCEPOST_VERSION; }
+
+}  // namespace fencepost

@@ -1,0 +1,202 @@
+// `fencepost up`: everything a newcomer needs in one command.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include "node/commands.hpp"
+#include "node/dev_chain.hpp"
+#include "node/dev_key.hpp"
+#include "node/node.hpp"
+#include "node/private_file.hpp"
+#include "node/system_routes.hpp"
+#include "pg/embedded_cluster.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+// "· starting PostgreSQL … 1.2 s": shows that something is going on, and for how long it went on.
+class Step {
+ public:
+  explicit Step(std::string_view what) : start_(std::chrono::steady_clock::now()) {
+    fmt::print(stderr, "· {} … ", what);
+    std::fflush(stderr);
+  }
+  ~Step() {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start_;
+    if (!failed_) fmt::print(stderr, "{:.1f} s\n", took.count());
+  }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  void fail() {
+    failed_ = true;
+    fmt::print(stderr, "failed\n");
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_;
+  bool failed_ = false;
+};
+
+// What a person or a script needs to use what is up.
+struct Facts {
+  std::string url;
+  Secret api_key;
+  std::string rpc_url;
+  std::int64_t chain_id = 0;
+  std::vector<std::string> signers;
+  std::string dsn;
+  fs::path data_dir;
+};
+
+Result<fs::path> make_data_dir(const fs::path& wanted) {
+  std::error_code ec;
+  fs::create_directories(wanted, ec);
+  const auto absolute = fs::canonical(wanted, ec);
+  if (ec) return fail(invalid("data_dir_unusable", fmt::format("cannot use {}: {}", wanted.string(), ec.message())));
+  return absolute;
+}
+
+std::string welcome(const Facts& facts) {
+  const auto key = facts.api_key.reveal();
+  std::string out = fmt::format("\nFencepost {} is up.\n\n", version());
+  out += fmt::format("  API       {}   (what it can do: {}/openapi.json)\n", facts.url, facts.url);
+  out += fmt::format("  API key   {}\n", key);
+  if (facts.signers.empty()) {
+    out += fmt::format("  Chain     {}, chain id {}\n", facts.rpc_url, facts.chain_id);
+  } else {
+    out += fmt::format("  Chain     {}, chain id {}: a block every second, {} funded signers\n", facts.rpc_url,
+                       facts.chain_id, facts.signers.size());
+  }
+  out += fmt::format("  Database  psql '{}'\n", facts.dsn);
+  out += fmt::format("  Data      {}   (delete it to start afresh; the log is fencepost.log)\n\n", facts.data_dir.string());
+  out += fmt::format("Try:\n  curl -H 'Authorization: Bearer {}' {}/api/v1/whoami\n\n", key, facts.url);
+  out += "Ctrl-C stops all of it; the data stays.\n";
+  return out;
+}
+
+std::string up_json(const Facts& facts) {
+  const json::object out{{"url", facts.url},
+                         {"apiKey", std::string(facts.api_key.reveal())},
+                         {"rpcUrl", facts.rpc_url},
+                         {"chainId", facts.chain_id},
+                         {"signers", json::array(facts.signers.begin(), facts.signers.end())},
+                         {"dsn", facts.dsn},
+                         {"pid", static_cast<std::int64_t>(::getpid())}};
+  return json::serialize(out) + "\n";
+}
+
+// Says that we are up, as long as we are.
+class Announcement {
+ public:
+  explicit Announcement(fs::path data_dir) : file_(std::move(data_dir) / "up.json") { withdraw(); }
+  ~Announcement() { withdraw(); }
+  Announcement(const Announcement&) = delete;
+  Announcement& operator=(const Announcement&) = delete;
+
+  void publish(const Facts& facts) {
+    if (const auto written = write_private_file(file_, up_json(facts)); !written) throw Exception(written.error());
+    fmt::print("{}", welcome(facts));
+    std::fflush(stdout);
+  }
+
+ private:
+  void withdraw() {
+    std::error_code gone;
+    fs::remove(file_, gone);
+  }
+
+  fs::path file_;
+};
+
+// The flags of `up`, and what it has started, as configuration on top of the user's own.
+ConfigFlags with_parts(const UpFlags& flags, const std::string& dsn, const DevChain* chain, const fs::path& data_dir) {
+  auto all = flags.config;
+  auto& overrides = all.overrides;
+  overrides.push_back({"up", "database.dsn", dsn});
+  if (flags.port) overrides.push_back({"--port", "http.port", std::to_string(*flags.port)});
+  overrides.push_back({"up", "log.file", (data_dir / "fencepost.log").string()});
+  if (chain != nullptr) {
+    overrides.push_back({"up", "chains[0].name", "dev"});
+    overrides.push_back({"up", "chains[0].chain_id", std::to_string(chain->chain_id())});
+    overrides.push_back({"up", "chains[0].rpc_urls", chain->rpc_url()});
+    overrides.push_back({"up", "chains[0].confirmations.required", "2"});
+  }
+  return all;
+}
+
+Result<std::unique_ptr<pg::EmbeddedCluster>> start_cluster(const fs::path& data_dir) {
+  Step step("starting PostgreSQL");
+  auto cluster = pg::EmbeddedCluster::start({.data_dir = data_dir / "postgres"});
+  if (!cluster) step.fail();
+  return cluster;
+}
+
+Result<std::unique_ptr<DevChain>> start_chain(const fs::path& data_dir) {
+  Step step("starting the dev chain");
+  auto chain = DevChain::start({.dir = data_dir / "chain"});
+  if (!chain) step.fail();
+  return chain;
+}
+
+int run(const UpFlags& flags, const fs::path& data_dir) {
+  // Only to learn whether the user brings a chain: with a mistake in it, better fail before anything starts.
+  const auto asked = load(flags.config, {});
+  if (!asked) return report(asked.error());
+  log::init({.level = asked->log.level,
+             .format = asked->log.format,
+             .file = (data_dir / "fencepost.log").string(),
+             .echo_warnings = true});
+
+  auto cluster = start_cluster(data_dir);
+  if (!cluster) return report(cluster.error());
+  std::unique_ptr<DevChain> chain;
+  if (asked->chains.empty()) {
+    auto started = start_chain(data_dir);
+    if (!started) return report(started.error());
+    chain = std::move(*started);
+  }
+  auto config = load(with_parts(flags, (*cluster)->dsn(), chain.get(), data_dir), {"database.dsn"});
+  if (!config) return report(config.error());
+  auto key = read_or_make_dev_key(data_dir / "dev-api-key");
+  if (!key) return report(key.error());
+
+  Announcement announcement(data_dir);
+  const auto on_ready = [&](std::uint16_t port) {
+    const auto& first = config->chains.front();
+    announcement.publish({.url = fmt::format("http://{}:{}", config->http.host, port),
+                          .api_key = *key,
+                          .rpc_url = chain ? chain->rpc_url() : std::string(first.rpc_urls.front().reveal()),
+                          .chain_id = first.chain_id,
+                          .signers = chain ? chain->accounts() : std::vector<std::string>{},
+                          .dsn = (*cluster)->dsn(),
+                          .data_dir = data_dir});
+  };
+  const auto outcome = run_node(*config, {.on_ready = on_ready, .dev_key = *key});
+  if (!outcome) return report(outcome.error());
+  fmt::print(stderr, "\n");
+  const Step step("stopping");
+  if (chain) chain->stop();
+  (*cluster)->stop();
+  return kExitDone;
+}
+
+}  // namespace
+
+int up_command(const UpFlags& flags) {
+  const auto data_dir = make_data_dir(flags.data_dir);
+  if (!data_dir) return report(data_dir.error());
+  return run(flags, *data_dir);
+}
+
+}  // namespace fencepost
