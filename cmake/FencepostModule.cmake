@@ -55,4 +55,9 @@ function(fencepost_test name label)
   fencepost_use_pch(${name})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${label} TIMEOUT 180)
+  # unit_tests, pg_tests, integration_tests: all binaries of a label.
+  if(NOT TARGET ${label}_tests)
+    add_custom_target(${label}_tests)
+  endif()
+  add_dependencies(${label}_tests ${name})
 endfunction()

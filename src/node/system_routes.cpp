@@ -38,10 +38,12 @@ awaitable<Response> livez(Request&) { co_return Response::json(200, {{"status", 
 
 // Ready means: the database answers and its schema is ours.
 awaitable<Response> readyz(Request& request, SystemParts parts) {
-  if (!parts.migrated) {
-    co_return Response::problem(
-        unavailable("starting", "the database has not been reached or migrated yet").after(std::chrono::seconds(1)),
-        request);
+  if (!parts.migrated || !parts.database.pool().connected()) {
+    co_return Response::problem(unavailable("database_unavailable",
+                                            parts.migrated ? "the connection to the database is lost"
+                                                           : "the database has not been reached or migrated yet")
+                                    .after(std::chrono::seconds(1)),
+                                request);
   }
   const auto current = co_await pg::check_migrations(parts.database.pool(), pg::embedded_migrations());
   if (!current) co_return Response::problem(current.error(), request);

@@ -1,10 +1,13 @@
 // `fencepost up`: everything a newcomer needs in one command.
-#include <sys/stat.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
@@ -149,6 +152,31 @@ Result<std::unique_ptr<DevChain>> start_chain(const fs::path& data_dir) {
   return chain;
 }
 
+// Runs the node on a thread of its own while this one, which PostgreSQL lives and dies with, starts PostgreSQL again
+// whenever it has died. Three starts that fail in a row end it all.
+Result<void> run_beside(pg::EmbeddedCluster& cluster, const Config& config, const NodeHooks& hooks) {
+  Result<void> outcome;
+  const UniqueFd ended(::eventfd(0, EFD_CLOEXEC));
+  std::jthread node([&] {
+    outcome = run_node(config, hooks);
+    ::eventfd_write(ended.get(), 1);
+  });
+  int failures = 0;
+  pollfd waiting{.fd = ended.get(), .events = POLLIN, .revents = 0};
+  while (::poll(&waiting, 1, 500) <= 0) {
+    if (cluster.running()) continue;
+    log::error("PostgreSQL has died; starting it again", {{"log", cluster.log_file().string()}});
+    if (const auto restarted = cluster.restart(); !restarted) {
+      log::error("PostgreSQL does not start", restarted.error());
+      if (++failures == 3) ::kill(::getpid(), SIGTERM);
+    } else {
+      failures = 0;
+    }
+  }
+  node.join();
+  return outcome;
+}
+
 int run(const UpFlags& flags, const fs::path& data_dir) {
   // Only to learn whether the user brings a chain: with a mistake in it, better fail before anything starts.
   const auto asked = load(flags.config, {});
@@ -182,7 +210,7 @@ int run(const UpFlags& flags, const fs::path& data_dir) {
                           .dsn = (*cluster)->dsn(),
                           .data_dir = data_dir});
   };
-  const auto outcome = run_node(*config, {.on_ready = on_ready, .dev_key = *key});
+  const auto outcome = run_beside(**cluster, *config, {.on_ready = on_ready, .dev_key = *key});
   if (!outcome) return report(outcome.error());
   fmt::print(stderr, "\n");
   const Step step("stopping");

@@ -1,7 +1,11 @@
 #include "pg/connector.hpp"
 
+#include <poll.h>
+
 #include <array>
 #include <expected>
+#include <memory>
+#include <optional>
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
@@ -32,6 +36,25 @@ PgConn open_session(const ConnectOptions& options) {
   return PgConn(PQconnectdbParams(keys.data(), values.data(), 1));
 }
 
+// PQexec with a limit, for a pooler logs a client in and then lets it wait for a server that is down. Returns what went
+// wrong, or nothing.
+std::optional<std::string> exec_until(PGconn* session, const std::string& sql, Deadline deadline) {
+  if (PQsendQuery(session, sql.c_str()) == 0) return reason_of(session);
+  std::optional<std::string> failure;
+  while (true) {
+    while (PQisBusy(session) == 0) {
+      const std::unique_ptr<PGresult, detail::ClearResult> result(PQgetResult(session));
+      if (!result) return failure;
+      if (PQresultStatus(result.get()) != PGRES_COMMAND_OK && !failure) failure = reason_of(session);
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return "the server accepted the connection and then did not answer in time";
+    pollfd socket{PQsocket(session), POLLIN, 0};
+    ::poll(&socket, 1, static_cast<int>(left.count()));
+    if (PQconsumeInput(session) == 0) return reason_of(session);
+  }
+}
+
 Opened open_and_set_up(const ConnectOptions& options) {
   auto session = open_session(options);
   if (PQstatus(session.get()) != CONNECTION_OK) return std::unexpected(reason_of(session.get()));
@@ -43,10 +66,8 @@ Opened open_and_set_up(const ConnectOptions& options) {
       "SET client_min_messages = 'warning';"
       "SET idle_in_transaction_session_timeout = '60s'",
       options.statement_timeout.count());
-  const ResultSet result(PQexec(session.get(), setup.c_str()));
-  if (PQstatus(session.get()) != CONNECTION_OK || PQerrorMessage(session.get())[0] != '\0') {
-    return std::unexpected(reason_of(session.get()));
-  }
+  const auto deadline = std::chrono::steady_clock::now() + options.connect_timeout;
+  if (auto failure = exec_until(session.get(), setup, deadline)) return std::unexpected(std::move(*failure));
   return session;
 }
 

@@ -34,11 +34,11 @@ class Completion {
   bool done() const { return value_.has_value(); }
   T& value() { return *value_; }
 
-  // True once the value is there, false when the deadline came first. Throws system_error(operation_aborted)
-  // when the waiting coroutine is cancelled.
+  // True once the value is there, false when the deadline came first; it may be awaited again then, by one coroutine
+  // at a time. Throws system_error(operation_aborted) when the waiting coroutine is cancelled.
   awaitable<bool> wait(Deadline deadline = kNoDeadline) {
     if (!value_) {
-      if (deadline != kNoDeadline) wake_.expires_at(deadline);
+      if (wake_.expiry() != deadline) wake_.expires_at(deadline);
       const auto [ec] = co_await wake_.async_wait(use_tuple);
       if (!value_ && ec) throw boost::system::system_error(asio::error::operation_aborted);
     }

@@ -29,7 +29,8 @@ struct Lanes::Lane {
 Lanes::Lanes(Runtime& runtime, Options options, Metrics& metrics)
     : runtime_(runtime),
       options_(std::move(options)),
-      refused_total_(metrics.counter("lane_refused_total", "Tasks turned away by a full lane", {{"lanes", options_.name}})),
+      refused_total_(
+          metrics.counter("lane_refused_total", "Tasks turned away by a full lane", {{"lanes", options_.name}})),
       failed_total_(metrics.counter("lane_failed_total", "Tasks that threw", {{"lanes", options_.name}})) {
   for (std::size_t i = 0; i < options_.count; ++i) {
     lanes_.push_back(std::make_unique<Lane>(runtime.executor(i % runtime.size()), options_.queue_limit));
@@ -41,24 +42,31 @@ Lanes::~Lanes() = default;
 void Lanes::start() {
   for (auto& lane : lanes_) {
     asio::post(lane->home, [this, &lane = *lane] {
-      if (!lane.group.spawn(serve(lane, failed_total_))) log::error("lane did not start", {{"lanes", options_.name}});
+      if (!lane.group.spawn(serve(lane))) log::error("lane did not start", {{"lanes", options_.name}});
     });
   }
 }
 
 awaitable<> Lanes::stop(std::chrono::milliseconds grace) {
   stopping_ = true;
-  co_await runtime_.on_every_loop([this, grace](std::size_t loop) -> awaitable<> {
-    const auto deadline = std::chrono::steady_clock::now() + grace;
-    for (auto& lane : lanes_) {
-      if (lane->home == runtime_.executor(loop)) lane->queue.close();
+  const auto deadline = std::chrono::steady_clock::now() + grace;
+  co_await runtime_.on_every_loop([this, deadline](std::size_t loop) { return stop_lanes_of(loop, deadline); });
+}
+
+awaitable<> Lanes::stop_lanes_of(std::size_t loop, std::chrono::steady_clock::time_point deadline) {
+  // Behind whatever was posted before: those tasks were accepted.
+  co_await asio::post(runtime_.executor(loop), asio::use_awaitable);
+  for (auto& lane : lanes_) {
+    if (lane->home == runtime_.executor(loop)) lane->queue.close();
+  }
+  for (auto& lane : lanes_) {
+    if (lane->home != runtime_.executor(loop)) continue;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    co_await lane->group.stop(std::max(left, std::chrono::milliseconds(0)));
+    if (const auto dropped = lane->queue.size(); dropped > 0) {
+      log::warn("tasks dropped by stop", {{"lanes", options_.name}, {"tasks", dropped}});
     }
-    for (auto& lane : lanes_) {
-      if (lane->home != runtime_.executor(loop)) continue;
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-      co_await lane->group.stop(std::max(left, std::chrono::milliseconds(0)));
-    }
-  });
+  }
 }
 
 bool Lanes::post(std::string_view key, Task task) {
@@ -75,11 +83,15 @@ bool Lanes::post(std::string_view key, Task task) {
   return true;
 }
 
-std::size_t Lanes::lane_of(std::string_view key) const { return stable_hash(key) % lanes_.size(); }
+std::size_t Lanes::lane_of(std::string_view key) const {
+  return stable_hash(key) % lanes_.size();
+}
 
-Executor Lanes::executor_of(std::string_view key) const { return lanes_[lane_of(key)]->home; }
+Executor Lanes::executor_of(std::string_view key) const {
+  return lanes_[lane_of(key)]->home;
+}
 
-awaitable<> Lanes::serve(Lane& lane, Metrics::Counter& failures) {
+awaitable<> Lanes::serve(Lane& lane) {
   while (true) {
     auto tasks = co_await lane.queue.pop_some(1);
     if (tasks.empty()) co_return;
@@ -87,12 +99,12 @@ awaitable<> Lanes::serve(Lane& lane, Metrics::Counter& failures) {
     std::optional<Error> failure;
     try {
       co_await tasks.front()();
-    } catch (const Exception& e) {
-      failure = e.error();
+    } catch (const std::exception&) {
+      failure = error_of(std::current_exception());
     }
     if (failure) {
-      failures.Increment();
-      log::error("task failed", *failure, {{"group", "lane"}});
+      failed_total_.Increment();
+      log::error("task failed", *failure, {{"lanes", options_.name}});
     }
   }
 }

@@ -33,8 +33,9 @@ class Lanes {
   ~Lanes();
 
   void start();
-  // Refuses new tasks, runs those in line, up to `grace`; then cancels. From a loop's thread. Stop whoever posts
-  // first: a task posted at the same moment may be accepted and never run.
+  // Refuses new tasks, runs those in line, up to `grace`; then cancels the one that runs and drops those behind it,
+  // with a line in the log. From a loop's thread. Stop whoever posts first: a task posted at the same moment may be
+  // accepted and never run.
   awaitable<> stop(std::chrono::milliseconds grace);
 
   // Any thread. False, and the task never runs, when the lane is full or stopping: answer 503 with Retry-After.
@@ -47,7 +48,8 @@ class Lanes {
  private:
   struct Lane;
 
-  static awaitable<> serve(Lane& lane, Metrics::Counter& failures);
+  awaitable<> serve(Lane& lane);
+  awaitable<> stop_lanes_of(std::size_t loop, std::chrono::steady_clock::time_point deadline);
 
   Runtime& runtime_;
   Options options_;

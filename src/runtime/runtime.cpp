@@ -1,16 +1,33 @@
 #include "runtime/runtime.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <cassert>
 
 #include <fmt/format.h>
+#include <pthread.h>
+
+#include "base/error.hpp"
 
 namespace fencepost {
 namespace {
 constexpr std::size_t kNotALoop = static_cast<std::size_t>(-1);
 thread_local std::size_t current_loop = kNotALoop;
+
+// Shared with the tasks: they may outlive a caller that was cancelled, and a coroutine lambda its closure must not.
+struct Tally {
+  Tally(std::function<awaitable<>(std::size_t)> t, std::size_t loops, Executor home)
+      : task(std::move(t)), left(loops), finished(home) {}
+
+  const std::function<awaitable<>(std::size_t)> task;
+  // The rest on the caller's loop only.
+  std::size_t left;
+  std::exception_ptr failure;
+  Completion<bool> finished;
+};
+
+awaitable<> run_task(std::shared_ptr<Tally> tally, std::size_t loop) {
+  co_await tally->task(loop);
+}
+
 }  // namespace
 
 Runtime::Runtime(const Options& options) : cpu_(std::max<std::size_t>(1, options.cpu_threads)) {
@@ -19,7 +36,9 @@ Runtime::Runtime(const Options& options) : cpu_(std::max<std::size_t>(1, options
   for (std::size_t i = 0; i < threads; ++i) loops_.push_back(std::make_unique<Loop>());
 }
 
-Runtime::~Runtime() { stop(); }
+Runtime::~Runtime() {
+  stop();
+}
 
 void Runtime::start() {
   for (std::size_t i = 0; i < loops_.size(); ++i) {
@@ -33,27 +52,22 @@ void Runtime::start() {
 }
 
 awaitable<> Runtime::on_every_loop(std::function<awaitable<>(std::size_t)> task) {
-  struct Tally {
-    std::size_t left;
-    std::exception_ptr failure;
-    std::shared_ptr<Completion<bool>> finished;
-  };
-  const Executor home = executor(current());
-  const auto tally = std::make_shared<Tally>(loops_.size(), nullptr, std::make_shared<Completion<bool>>(home));
+  const Executor home = co_await this_executor();
+  const auto tally = std::make_shared<Tally>(std::move(task), loops_.size(), home);
   for (std::size_t i = 0; i < loops_.size(); ++i) {
-    asio::co_spawn(loop(i), task(i), [home, tally](const std::exception_ptr& failure) {
-      asio::post(home, [tally, failure] {
+    asio::co_spawn(loop(i), run_task(tally, i), [home, tally = tally](const std::exception_ptr& failure) mutable {
+      asio::post(home, [tally = std::move(tally), failure] {
         if (failure && !tally->failure) tally->failure = failure;
-        if (--tally->left == 0) tally->finished->complete(true);
+        if (--tally->left == 0) tally->finished.complete(true);
       });
     });
   }
-  co_await tally->finished->wait();
+  co_await tally->finished.wait();
   if (tally->failure) std::rethrow_exception(tally->failure);
 }
 
 std::size_t Runtime::current() {
-  assert(current_loop != kNotALoop && "called outside the runtime's loops");
+  if (current_loop == kNotALoop) throw Exception(internal("not_on_a_loop", "called outside the runtime's loops"));
   return current_loop;
 }
 

@@ -41,7 +41,8 @@ class Runtime {
   Executor executor(std::size_t index) { return loop(index).get_executor(); }
 
   void start();
-  // Ends the loops at once and joins the threads. Whoever needs an orderly end stops before this.
+  // Ends the loops at once and joins the threads, so from none of them. Whoever needs an orderly end stops before
+  // this. Idempotent.
   void stop();
 
   // Runs a coroutine on a loop and blocks the calling thread, which must not be a loop's, until it is done.
@@ -51,27 +52,29 @@ class Runtime {
   }
 
   // Runs `work` on the CPU pool; the coroutine goes on on its own loop with the result or the exception. A
-  // cancelled caller leaves at once; the work still runs to its end, and its result is dropped.
+  // cancelled caller leaves at once (operation_aborted); the work still runs to its end, and its result is dropped.
   template <class F>
   awaitable<std::invoke_result_t<F>> offload(F work) {
     using Value = std::invoke_result_t<F>;
     using Outcome = std::expected<Value, std::exception_ptr>;
-    const Executor home = executor(current());
+    const Executor home = co_await this_executor();
     const auto answer = std::make_shared<Completion<Outcome>>(home);
-    asio::post(cpu_, [home, answer, work = std::move(work)]() mutable {
+    asio::post(cpu_, [home, answer = answer, work = std::move(work)]() mutable {
       auto outcome = std::make_shared<Outcome>(run_work<Outcome>(work));
-      asio::post(home, [answer, outcome] { answer->complete(std::move(*outcome)); });
+      // Moved, so that the pool's thread keeps nothing that belongs to the loop.
+      asio::post(home,
+                 [answer = std::move(answer), outcome = std::move(outcome)] { answer->complete(std::move(*outcome)); });
     });
     co_await answer->wait();
     if (!answer->value()) std::rethrow_exception(answer->value().error());
-    co_return std::move(*answer->value());
+    if constexpr (!std::is_void_v<Value>) co_return std::move(*answer->value());
   }
 
   // Runs task(i) on every loop i, all at the same time; the caller, on a loop of its own, goes on when the last has
-  // finished. The first exception is rethrown then.
+  // finished. The first exception is rethrown then. A cancelled caller leaves at once; the tasks go on without it.
   awaitable<> on_every_loop(std::function<awaitable<>(std::size_t)> task);
 
-  // The index of the loop whose thread this is. Only on a loop's thread.
+  // The index of the loop whose thread this is. Throws Exception "not_on_a_loop" on any other thread.
   static std::size_t current();
 
  private:
@@ -84,7 +87,12 @@ class Runtime {
   template <class Outcome, class F>
   static Outcome run_work(F& work) {
     try {
-      return work();
+      if constexpr (std::is_void_v<typename Outcome::value_type>) {
+        work();
+        return {};
+      } else {
+        return work();
+      }
     } catch (const std::exception&) {
       return std::unexpected(std::current_exception());
     }

@@ -8,7 +8,13 @@
 
 namespace fencepost {
 
-void StopSequence::add(std::string name, Stage stop) { stages_.push_back({std::move(name), std::move(stop)}); }
+awaitable<> StopSequence::run_stage(std::shared_ptr<Named> stage, std::chrono::milliseconds left) {
+  co_await stage->stop(left);
+}
+
+void StopSequence::add(std::string name, Stage stop) {
+  stages_.push_back({std::move(name), std::move(stop)});
+}
 
 awaitable<bool> StopSequence::run(std::chrono::milliseconds total) {
   const auto executor = co_await this_executor();
@@ -18,8 +24,8 @@ awaitable<bool> StopSequence::run(std::chrono::milliseconds total) {
     stages_.pop_back();
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     const auto finished = std::make_shared<Completion<std::exception_ptr>>(executor);
-    asio::co_spawn(executor, stage->stop(std::max(left, std::chrono::milliseconds(0))),
-                   [finished, stage](const std::exception_ptr& failure) { finished->complete(failure); });
+    asio::co_spawn(executor, run_stage(stage, std::max(left, std::chrono::milliseconds(0))),
+                   [finished](const std::exception_ptr& failure) { finished->complete(failure); });
     if (!co_await finished->wait(deadline)) {
       log::error("stopping took too long", {{"stage", stage->name}});
       co_return false;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ class StopSequence {
     std::string name;
     Stage stop;
   };
+
+  // Holds the stage while it runs: one that hangs outlives the sequence.
+  static awaitable<> run_stage(std::shared_ptr<Named> stage, std::chrono::milliseconds left);
+
   std::vector<Named> stages_;
 };
 

@@ -1,11 +1,13 @@
 // A bounded set of coroutines that one owner starts and waits for, instead of `detached`.
 //
 // Pinned to one io_context: construct anywhere, call every method on its thread. A task that throws is logged
-// with the group's name and counts as finished. The owner must `co_await stop()` before the group is destroyed.
+// with the group's name (unless it only says that it was cancelled by stop) and counts as finished. The owner must
+// `co_await stop()`, once, before the group is destroyed.
 #pragma once
 
 #include <chrono>
 #include <list>
+#include <memory>
 #include <string>
 
 #include <boost/asio/cancellation_signal.hpp>
@@ -37,14 +39,15 @@ class TaskGroup {
   Executor executor() const { return executor_; }
 
  private:
-  using Signals = std::list<asio::cancellation_signal>;
+  // Shared, since a task may finish, and leave the list, while its own signal is being emitted.
+  using Signal = std::shared_ptr<asio::cancellation_signal>;
 
   awaitable<bool> wait_until_empty(std::chrono::steady_clock::time_point deadline);
 
   Executor executor_;
   std::string name_;
   std::size_t limit_;
-  Signals running_;
+  std::list<Signal> running_;
   asio::steady_timer emptied_;
   bool stopping_ = false;
 };

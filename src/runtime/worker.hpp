@@ -5,9 +5,11 @@
 // This is one of the two places where exceptions end.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/backoff.hpp"

@@ -1,0 +1,339 @@
+#!/usr/bin/env bash
+# Everything a person does with Fencepost: ./fp help
+#
+# No build tool of its own: it installs what is missing and calls CMake's presets, which you may as well use
+# directly (cmake --preset release && cmake --build --preset release).
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+# --- what is needed, by why -------------------------------------------------------------------------------------
+
+packages_build=(clang-19 lld-19 llvm-19 libclang-rt-19-dev cmake ninja-build ccache mold pkg-config)
+packages_libraries=(
+  libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libpq-dev libssl-dev libyaml-cpp-dev libcli11-dev
+  libspdlog-dev libfmt-dev prometheus-cpp-dev libsimdjson-dev libcurl4-openssl-dev)
+packages_run=(postgresql-15 ca-certificates)
+packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl)
+packages_lint=(clang-format-19 clang-tidy-19 shellcheck)
+packages_bench=(libbenchmark-dev nginx-light wrk)
+
+# --- saying things ----------------------------------------------------------------------------------------------
+
+say() { printf '\n==> %s\n' "$*"; }
+die() {
+  printf 'fp: %s\n' "$*" >&2
+  exit 1
+}
+
+# Runs quietly; what it said is shown only when it fails.
+quietly() {
+  local log
+  log=$(mktemp)
+  if ! "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    return 1
+  fi
+  rm -f "$log"
+}
+
+# A person sees what goes on; a log does not need a thousand lines of it.
+off_terminal_quietly() {
+  if [[ -t 1 ]]; then "$@"; else quietly "$@"; fi
+}
+
+# --- setup: asks the network nothing when everything is there ---------------------------------------------------
+
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "needs root to install packages: run ./fp setup as root, or install sudo"
+  fi
+}
+
+missing_packages() {
+  local installed
+  # It fails when it does not know one of them, which is an answer too.
+  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
+  comm -23 <(printf '%s\n' "$@" | sort) <(sed -n 's/^installed //p' <<<"$installed" | sort)
+}
+
+# Debian starts and enables a server that it installs. We only need the programs, so a machine that had no such
+# server before must not have one running after: a policy that denies every start is in place while apt runs
+# (invoke-rc.d asks it), and what was enabled for the next boot is disabled again. Servers that were there before
+# are none of our business, and neither is a policy that somebody else has set.
+install_packages() {
+  local policy=/usr/sbin/policy-rc.d new=("$@") had_main_cluster=no own_policy=no status=0
+  [[ -e /etc/postgresql/15/main ]] && had_main_cluster=yes
+  if [[ ! -e $policy ]]; then
+    own_policy=yes
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+  fi
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0)
+  # --no-remove: Boost 1.81 cannot live beside 1.74's headers, and which of them goes is not ours to decide.
+  { off_terminal_quietly as_root "${apt[@]}" update &&
+    off_terminal_quietly as_root "${apt[@]}" install --no-install-recommends --no-remove "${new[@]}"; } || status=$?
+  if [[ $own_policy == yes ]]; then as_root rm -f "$policy"; fi
+  ((status == 0)) || die "apt could not install: ${new[*]}"
+
+  if [[ " ${new[*]} " == *" postgresql-15 "* ]]; then
+    # The empty cluster that the package has just made; it has never run.
+    if [[ $had_main_cluster == no && -e /etc/postgresql/15/main ]]; then as_root pg_dropcluster 15 main; fi
+    disable_service postgresql
+  fi
+  if [[ " ${new[*]} " == *" nginx-light "* ]]; then disable_service nginx; fi
+}
+
+disable_service() {
+  if command -v systemctl >/dev/null; then
+    quietly as_root systemctl disable "$1" || true # no systemd here: then nothing is enabled either
+  fi
+  if command -v update-rc.d >/dev/null; then quietly as_root update-rc.d "$1" disable || true; fi
+}
+
+need_packages() {
+  local why=$1 missing
+  shift
+  command -v dpkg-query >/dev/null ||
+    die "this is not Debian. Install the equivalents of these by hand, with a clang of at least 19: $*"
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]} > 0)) || return 0
+  say "installing with apt, $why: ${missing[*]}"
+  install_packages "${missing[@]}"
+}
+
+anvil_package() {
+  case $(uname -m) in
+    x86_64) echo anvil-linux-amd64 ;;
+    aarch64) echo anvil-linux-arm64 ;;
+    *) echo "anvil-linux-$(uname -m)" ;;
+  esac
+}
+
+json_string() { sed -n "s|.*\"$2\": *\"\([^\"]*\)\".*|\1|p" "$1" | head -n 1; }
+
+# The local chain: the native program in npm's package. The wrapper package around it is not used, since it dies
+# without its child; and so the lock file, made for amd64, does not help on arm64.
+anvil_dir=node_modules/@foundry-rs/$(anvil_package)
+anvil_version=$(json_string package.json @foundry-rs/anvil-linux-amd64)
+
+chain_installed() {
+  [[ -x $anvil_dir/bin/anvil && $(json_string "$anvil_dir/package.json" version) == "$anvil_version" ]]
+}
+
+# What fetching the chain needs of Debian; nothing when it is there, or node came from elsewhere.
+packages_node() {
+  if chain_installed; then return; fi
+  command -v npm >/dev/null || echo npm
+  command -v node >/dev/null || echo nodejs
+}
+
+install_chain() {
+  if chain_installed; then return; fi
+  say "installing with npm, for the local chain: $(anvil_package) $anvil_version"
+  if [[ $(anvil_package) == anvil-linux-amd64 ]]; then
+    quietly npm ci --ignore-scripts
+  else
+    mkdir -p "$anvil_dir"
+    quietly npm pack --pack-destination "$anvil_dir" "@foundry-rs/$(anvil_package)@$anvil_version"
+    tar -xzf "$anvil_dir"/*.tgz -C "$anvil_dir" --strip-components 1
+    rm -f "$anvil_dir"/*.tgz
+  fi
+}
+
+# need WHY [PACKAGE…]: what building, running and testing needs, and these, in one go.
+need() {
+  local why=$1 node
+  shift
+  mapfile -t node < <(packages_node)
+  need_packages "$why" "${packages_build[@]}" "${packages_libraries[@]}" "${packages_run[@]}" "${packages_test[@]}" \
+    "${node[@]}" "$@"
+  install_chain
+}
+
+cmd_setup() {
+  need "to build, run, test and check Fencepost" "${packages_lint[@]}"
+  say "everything is installed"
+}
+
+# --- build ------------------------------------------------------------------------------------------------------
+
+build_preset() {
+  local preset=$1
+  shift
+  say "building $preset"
+  quietly cmake --preset "$preset" || die "cmake --preset $preset failed"
+  cmake --build --preset "$preset" "$@"
+}
+
+cmd_build() {
+  need "to build, run and test Fencepost"
+  build_preset "${1:-release}"
+}
+
+cmd_up() {
+  need "to build, run and test Fencepost"
+  build_preset release --target fencepost
+  exec build/release/src/node/fencepost up "$@"
+}
+
+# --- test -------------------------------------------------------------------------------------------------------
+
+passed=0 failed=0 skipped=0
+
+# ctest's own report for a person, without a line for each test that passed: on a terminal one line that moves,
+# elsewhere (CI) a line for every tenth of the way.
+show_progress() {
+  awk '
+    match($0, /^ *[0-9]+\/[0-9]+ Test +#/) {
+      split($1, at, "/")
+      tenth = int(10 * at[1] / at[2])
+      if ($0 !~ / Passed +[0-9.]+ sec/) print
+      else if (tenth != last) print "  " $1
+      last = tenth
+      fflush(); next
+    }
+    /^ +Start +[0-9]+: / || /^Internal ctest changing/ || /^Test project/ || /^$/ { next }
+    { print; fflush() }'
+}
+
+junit_count() { grep -o -m 1 "$2=\"[0-9]*\"" "$1" | head -n 1 | tr -dc 0-9; }
+
+# run_suite NAME BUILD_DIR LABEL FILTER [COMMAND…]: the tests with that label, under that command.
+run_suite() {
+  local name=$1 build=$2 label=$3 filter=$4 report status=0 total bad skip
+  shift 4
+  say "suite: $name"
+  report=$PWD/$build/$label.xml
+  rm -f "$report"
+  local ctest=("$@" ctest --test-dir "$build" -L "^($label)\$" -j "$(nproc)" --output-on-failure
+    --output-junit "$report" --no-tests=ignore)
+  if [[ -n $filter ]]; then ctest+=(-R "$filter"); fi
+  if [[ -t 1 ]]; then
+    "${ctest[@]}" --progress || status=$?
+  else
+    "${ctest[@]}" | show_progress || status=$?
+  fi
+  total=0 bad=0 skip=0
+  if [[ -s $report ]]; then
+    total=$(junit_count "$report" tests)
+    bad=$(junit_count "$report" failures)
+    skip=$(($(junit_count "$report" skipped) + $(junit_count "$report" disabled)))
+  fi
+  # A suite that did not run, or that ctest calls failed for a reason of its own, must not look like success.
+  if ((total == 0)) && [[ -z $filter ]]; then
+    echo "no test ran in this suite" >&2
+    failed=$((failed + 1))
+  elif ((status != 0 && bad == 0)); then
+    echo "ctest failed (exit code $status)" >&2
+    failed=$((failed + 1))
+  fi
+  passed=$((passed + total - bad - skip))
+  failed=$((failed + bad))
+  skipped=$((skipped + skip))
+}
+
+cmd_test() {
+  local filter=${1:-}
+  need "to build, run and test Fencepost"
+  build_preset release
+  build_preset asan --target unit_tests
+  run_suite "unit tests (release)" build/release unit "$filter"
+  run_suite "PostgreSQL and integration tests (release)" build/release "pg|integration" "$filter" \
+    build/release/tests/support/with_postgres
+  run_suite "unit tests (address and undefined-behaviour sanitizers)" build/asan unit "$filter"
+  if ((passed + failed + skipped == 0)); then die "no test matches '$filter'"; fi
+  echo
+  if ((skipped > 0)); then
+    echo "$passed passed, $failed failed, $skipped skipped"
+  else
+    echo "$passed passed, $failed failed"
+  fi
+  ((failed == 0))
+}
+
+# --- bench, lint, fmt, clean ------------------------------------------------------------------------------------
+
+cmd_bench() {
+  need "to build Fencepost and to measure it against others" "${packages_bench[@]}"
+  say "building release with benchmarks"
+  quietly cmake --preset release -B build/bench -DFENCEPOST_BENCH=ON || die "cmake failed"
+  cmake --build build/bench
+  FENCEPOST_BUILD=build/bench exec bench/run.sh "${1:-}"
+}
+
+cpp_files() { find src tests bench -name '*.cpp' -o -name '*.hpp'; }
+
+# Those that differ from the last commit.
+changed_sources() {
+  {
+    git diff --name-only --diff-filter=d HEAD
+    git ls-files --others --exclude-standard
+  } | grep -E '^(src|tests|bench)/.*\.cpp$' || true
+}
+
+cmd_lint() {
+  local files scripts
+  need "to build and check Fencepost" "${packages_lint[@]}"
+  say "formatting"
+  mapfile -t files < <(cpp_files)
+  clang-format-19 --dry-run -Werror "${files[@]}"
+  say "scripts"
+  mapfile -t scripts < <(find fp .ci/run bench -name fp -o -name run -o -name '*.sh')
+  shellcheck "${scripts[@]}"
+  if [[ ${1:-} == --all ]]; then
+    mapfile -t files < <(cpp_files | grep '\.cpp$')
+  else
+    mapfile -t files < <(changed_sources)
+  fi
+  ((${#files[@]} > 0)) || return 0
+  build_preset release # clang-tidy reads the precompiled header and the generated sources
+  say "clang-tidy on ${#files[@]} files"
+  printf '%s\0' "${files[@]}" |
+    xargs -0 -n 1 -P "$(nproc)" clang-tidy-19 -p build/release --quiet --warnings-as-errors='*'
+}
+
+cmd_fmt() {
+  local files
+  need_packages "to format the code" clang-format-19
+  mapfile -t files < <(cpp_files)
+  clang-format-19 -i "${files[@]}"
+}
+
+cmd_clean() { rm -rf build; }
+
+cmd_help() {
+  cat <<'END'
+./fp setup            installs what is missing, with apt and npm
+./fp build [preset]   builds with a CMake preset: release (default), debug, asan, tsan
+./fp up [options]     builds if needed and starts Fencepost with a private database and a local chain
+./fp test [filter]    builds and runs all tests, or those whose name matches the regular expression
+./fp bench [filter]   builds and runs the benchmarks
+./fp lint [--all]     checks formatting and scripts, and runs clang-tidy on changed files (or all)
+./fp fmt              formats the code
+./fp clean            removes what was built
+./fp help             this
+
+Whatever a command needs and does not find, it installs first (setup is for doing that ahead of time).
+END
+}
+
+main() {
+  local command=${1:-help}
+  if (($# > 0)); then shift; fi
+  case $command in
+    setup | build | up | test | bench | lint | fmt | clean | help) "cmd_$command" "$@" ;;
+    -h | --help) cmd_help ;;
+    *)
+      cmd_help >&2
+      die "unknown command '$command'"
+      ;;
+  esac
+}
+
+main "$@"

@@ -1,0 +1,83 @@
+// The OpenAPI document and the routes say the same.
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+
+#include <boost/json/parse.hpp>
+
+#include "node/system_routes.hpp"
+
+namespace fencepost {
+namespace {
+
+namespace json = boost::json;
+using Operations = std::set<std::string>;
+
+// "GET /api/v1/tx/{txId}": the document knows parameters without our types.
+std::string operation(std::string verb, const std::string& pattern) {
+  std::ranges::transform(verb, verb.begin(), [](unsigned char c) { return std::toupper(c); });
+  return verb + " " + std::regex_replace(pattern, std::regex(R"(\{(\w+):\w+\})"), "{$1}");
+}
+
+struct Router {
+  Router() { add_system_routes(router, {database, metrics, migrated}); }
+
+  Metrics metrics;
+  Runtime runtime{{.threads = 1}};
+  pg::Database database{runtime, {.dsn = Secret("unused")}, {}, metrics};
+  std::atomic<bool> migrated = false;
+  http::Router router;
+};
+
+TEST(openapi, lists_every_route_and_nothing_else) {
+  const Router node;
+  Operations served;
+  for (const auto& route : node.router.routes()) {
+    served.insert(operation(std::string(http::to_string(route.verb)), route.pattern));
+  }
+  Operations documented;
+  const auto document = json::parse(openapi_document());
+  for (const auto& path : document.at("paths").as_object()) {
+    for (const auto& verb : path.value().as_object()) documented.insert(operation(verb.key(), path.key()));
+  }
+  EXPECT_EQ(served, documented);
+}
+
+TEST(openapi, says_which_routes_need_a_key) {
+  const Router node;
+  const auto document = json::parse(openapi_document());
+  for (const auto& route : node.router.routes()) {
+    const auto path = operation("GET", route.pattern).substr(4);
+    std::string verb(http::to_string(route.verb));
+    std::ranges::transform(verb, verb.begin(), [](unsigned char c) { return std::tolower(c); });
+    const auto& described = document.at("paths").at(path).at(verb).as_object();
+    const auto* security = described.if_contains("security");
+    const bool open = security != nullptr && security->as_array().empty();
+    EXPECT_EQ(open, route.access == "open") << verb << " " << path;
+    if (route.access != "open" && route.access != "authenticated") {
+      EXPECT_NE(std::string_view(described.at("description").as_string()).find("`" + route.access + "`"),
+                std::string_view::npos)
+          << verb << " " << path << " does not name its scope";
+    }
+  }
+}
+
+TEST(openapi, every_reference_leads_somewhere) {
+  const auto document = json::parse(openapi_document());
+  const std::string text(openapi_document());
+  const std::regex reference(R"re("\$ref": "#(/[^"]+)")re");
+  int found = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), reference), end; it != end; ++it, ++found) {
+    boost::system::error_code missing;
+    EXPECT_NE(document.find_pointer((*it)[1].str(), missing), nullptr) << (*it)[1];
+  }
+  EXPECT_GT(found, 0);
+}
+
+TEST(openapi, carries_the_programs_version) {
+  EXPECT_EQ(json::parse(openapi_document()).at("info").at("version").as_string(), version());
+}
+
+}  // namespace
+}  // namespace fencepost

@@ -1,0 +1,155 @@
+// `fencepost serve` and its companions, against a real database.
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "tests/support/eventually.hpp"
+#include "tests/support/fencepost.hpp"
+#include "tests/support/postgres.hpp"
+#include "tests/support/tcp_proxy.hpp"
+
+namespace fencepost::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A node in production dress: a configuration file, an external database, no children.
+class Serve : public testing::Test {
+ protected:
+  void write_config(const std::string& dsn, const std::string& more = {}) {
+    std::ofstream(config_) << "database:\n  dsn: \"" << dsn << "\"\nhttp:\n  port: " << port_ << "\n" << more;
+  }
+  RunningFencepost start() { return {{"serve", "--config", config_.string()}, dir_ / "output"}; }
+  std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(port_) + path; }
+  bool becomes_ready() {
+    return eventually([&] { return ask({.url = url("/readyz")}).status == 200; }, 30s);
+  }
+  // Makes a key with the command and returns (key, id).
+  std::pair<std::string, std::string> create_key(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{"apikey", "create", "--config", config_.string(), "--json", "--label", "test"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const auto made = fencepost(all);
+    EXPECT_EQ(made.status.code, 0) << made.err;
+    const auto key = boost::json::parse(made.out);
+    return {std::string(key.at("key").as_string()), std::string(key.at("keyId").as_string())};
+  }
+
+  TestDatabase db_;
+  TempDir dir_{"serve"};
+  std::filesystem::path config_ = dir_ / "fencepost.yaml";
+  std::uint16_t port_ = free_port();
+};
+
+TEST_F(Serve, migrates_becomes_ready_and_stops_when_told) {
+  write_config(db_.dsn());
+  auto node = start();
+  ASSERT_TRUE(becomes_ready()) << node.output();
+  EXPECT_EQ(ask({.url = url("/livez")}).status, 200U);
+  const auto version = ask({.url = url("/api/v1/version")}).json();
+  EXPECT_EQ(version.at("name").as_string(), "fencepost");
+  const auto metrics = ask({.url = url("/metrics")}).body;
+  for (const auto* name : {"http_requests_total", "pg_connections_total", "pg_pool_wait_seconds", "worker_runs_total"}) {
+    EXPECT_NE(metrics.find(name), std::string::npos) << name;
+  }
+  const auto ended = node.interrupt();
+  EXPECT_TRUE(ended.success()) << ended.to_string() << "\n" << node.output();
+  EXPECT_EQ(db_.exec("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
+                     "pg_backend_pid()"),
+            "0");
+}
+
+TEST_F(Serve, a_key_opens_what_its_scopes_allow_until_it_is_revoked) {
+  write_config(db_.dsn());
+  ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
+  auto node = start();
+  ASSERT_TRUE(becomes_ready()) << node.output();
+  EXPECT_EQ(ask({.url = url("/api/v1/whoami")}).code(), "no_api_key");
+  EXPECT_EQ(ask({.url = url("/api/v1/whoami")}).status, 401U);
+
+  const auto [reader, reader_id] = create_key({"--scope", "tx:read"});
+  EXPECT_EQ(ask({.url = url("/api/v1/whoami"), .key = reader}).json().at("keyId").as_string(), reader_id);
+  const auto refused = ask({.url = url("/api/v1/log-level"), .key = reader});
+  EXPECT_EQ(refused.status, 403U);
+  EXPECT_EQ(refused.code(), "insufficient_scope");
+
+  const auto [admin, admin_id] = create_key({"--scope", "admin"});
+  EXPECT_EQ(ask({.url = url("/api/v1/log-level"), .key = admin}).json().at("level").as_string(), "info");
+  const auto raised = ask({"PUT", url("/api/v1/log-level"), admin, R"({"level":"debug"})"});
+  EXPECT_EQ(raised.json().at("level").as_string(), "debug");
+  EXPECT_EQ(ask({"PUT", url("/api/v1/log-level"), admin, R"({"level":"loud"})"}).status, 400U);
+  EXPECT_EQ(ask({"PUT", url("/api/v1/log-level"), admin, R"({"levle":"info"})"}).status, 400U);
+
+  const auto listed = fencepost({"apikey", "list", "--config", config_.string()});
+  EXPECT_NE(listed.out.find(reader_id), std::string::npos);
+  EXPECT_EQ(listed.out.find(reader), std::string::npos);
+  EXPECT_EQ(fencepost({"apikey", "revoke", "--config", config_.string(), reader_id}).status.code, 0);
+  EXPECT_EQ(fencepost({"apikey", "revoke", "--config", config_.string(), reader_id}).status.code, 1);
+  // The node remembers keys for five seconds, but the revocation is told to it: it must not take that long.
+  EXPECT_TRUE(eventually([&] { return ask({.url = url("/api/v1/whoami"), .key = reader}).code() == "api_key_revoked"; },
+                         3s));
+}
+
+TEST_F(Serve, waits_for_a_database_that_is_away_and_says_so) {
+  TcpProxy proxy(server_socket());
+  proxy.refuse();
+  write_config(through_port(db_.dsn(), proxy.port()));
+  auto node = start();
+  ASSERT_TRUE(eventually([&] { return ask({.url = url("/livez")}).status == 200; })) << node.output();
+  EXPECT_EQ(ask({.url = url("/readyz")}).status, 503U);
+  proxy.pass();
+  EXPECT_TRUE(becomes_ready()) << node.output();
+  proxy.refuse();
+  proxy.cut();
+  EXPECT_TRUE(eventually([&] { return ask({.url = url("/readyz")}).status == 503; }));
+  EXPECT_EQ(ask({.url = url("/livez")}).status, 200U);
+  proxy.pass();
+  EXPECT_TRUE(becomes_ready()) << node.output();
+}
+
+TEST_F(Serve, a_host_list_with_session_attributes_finds_the_one_that_takes_writes) {
+  const auto socket_dir = server_socket().parent_path().string();
+  write_config("host=/nonexistent," + socket_dir + " port=5432,5432 user=fencepost dbname=" + db_.name() +
+               " target_session_attrs=read-write");
+  auto node = start();
+  EXPECT_TRUE(becomes_ready()) << node.output();
+}
+
+TEST_F(Serve, an_edited_migration_stops_the_start_with_its_name) {
+  write_config(db_.dsn());
+  ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
+  db_.exec("UPDATE schema_migration SET checksum = 'something else' WHERE version = 1");
+  const auto ended = fencepost({"serve", "--config", config_.string()});
+  EXPECT_EQ(ended.status.code, 1);
+  EXPECT_NE(ended.err.find("0001_api_key was changed after it was applied"), std::string::npos) << ended.err;
+}
+
+TEST_F(Serve, a_taken_port_is_a_clear_message) {
+  write_config(db_.dsn());
+  auto first = start();
+  ASSERT_TRUE(becomes_ready()) << first.output();
+  const auto second = fencepost({"serve", "--config", config_.string()});
+  EXPECT_EQ(second.status.code, 1);
+  EXPECT_NE(second.err.find(std::to_string(port_)), std::string::npos) << second.err;
+}
+
+TEST_F(Serve, mistakes_in_the_configuration_are_all_named_at_once) {
+  std::ofstream(config_) << "database:\n  dsn: x\n  pool_sise: 3\nhttp:\n  port: 99999\n";
+  const auto ended = fencepost({"serve", "--config", config_.string()});
+  EXPECT_EQ(ended.status.code, 1);
+  EXPECT_NE(ended.err.find("fencepost.yaml:3"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("pool_size"), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("fencepost.yaml:5"), std::string::npos) << ended.err;
+}
+
+TEST_F(Serve, the_command_line_explains_itself) {
+  EXPECT_EQ(fencepost({"--help"}).status.code, 0);
+  EXPECT_EQ(fencepost({}).status.code, 2);
+  EXPECT_EQ(fencepost({"sevre"}).status.code, 2);
+  EXPECT_EQ(fencepost({"serve"}).status.code, 1) << "without a database there is nothing to serve";
+  EXPECT_EQ(fencepost({"apikey", "create", "--dsn", db_.dsn(), "--label", "x", "--scope", "everything"}).status.code, 1);
+}
+
+}  // namespace
+}  // namespace fencepost::test

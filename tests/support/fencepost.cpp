@@ -1,0 +1,87 @@
+#include "tests/support/fencepost.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include <boost/json/parse.hpp>
+
+#include "http/client.hpp"
+#include "runtime/runtime.hpp"
+
+namespace fencepost::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<std::string> command(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), FENCEPOST_PROGRAM);
+  return arguments;
+}
+
+ChildProcess start(std::vector<std::string> arguments, const std::filesystem::path& output) {
+  auto child = ChildProcess::start({.argv = command(std::move(arguments)),
+                                    .out = Output::file(output),
+                                    .err = Output::same_as_out(),
+                                    .death_signal = SIGKILL});
+  if (!child) throw Exception(child.error());
+  return std::move(*child);
+}
+
+awaitable<Answer> send(const Ask& request) {
+  const auto executor = co_await this_executor();
+  http::Client client(executor, {.connect_timeout = 2s, .total_timeout = 10s});
+  http::ClientRequest message{.method = request.method, .url = request.url, .body = request.body};
+  if (!request.key.empty()) message.headers.emplace_back("Authorization", "Bearer " + request.key);
+  if (!request.body.empty()) message.headers.emplace_back("Content-Type", "application/json");
+  auto response = co_await client.send(std::move(message));
+  if (!response) co_return Answer{0, response.error().to_string(), {}};
+  co_return Answer{response->status, std::move(response->body), std::move(response->headers)};
+}
+
+}  // namespace
+
+Finished fencepost(std::vector<std::string> arguments, const std::vector<std::string>& env) {
+  return run_command(command(std::move(arguments)), env);
+}
+
+RunningFencepost::RunningFencepost(std::vector<std::string> arguments, std::filesystem::path output)
+    : output_(std::move(output)), child_(start(std::move(arguments), output_)) {}
+
+RunningFencepost::~RunningFencepost() {
+  if (running()) interrupt();
+}
+
+std::string RunningFencepost::output() const { return read_file(output_); }
+
+ExitStatus RunningFencepost::interrupt() {
+  return child_.stop_blocking({{SIGINT, 0s}, {SIGKILL, 40s}});
+}
+
+void RunningFencepost::kill() { child_.stop_blocking({{SIGKILL, 0s}}); }
+
+boost::json::value Answer::json() const { return boost::json::parse(body); }
+
+std::string Answer::code() const {
+  boost::system::error_code not_json;
+  const auto document = boost::json::parse(body, not_json);
+  if (not_json || !document.is_object()) return {};
+  const auto* value = document.as_object().if_contains("code");
+  return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string{};
+}
+
+Answer ask(const Ask& request) { return run_blocking(send(request)); }
+
+std::string read_file(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+std::uint16_t free_port() {
+  asio::io_context context;
+  asio::ip::tcp::acceptor acceptor(context, {asio::ip::make_address("127.0.0.1"), 0});
+  return acceptor.local_endpoint().port();
+}
+
+}  // namespace fencepost::test

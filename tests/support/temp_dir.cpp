@@ -1,0 +1,27 @@
+#include "tests/support/temp_dir.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "runtime/log.hpp"
+
+namespace fencepost::test {
+
+TempDir::TempDir(const std::string& purpose) {
+  std::string name = (std::filesystem::temp_directory_path() / ("fencepost-" + purpose + "-XXXXXX")).string();
+  if (::mkdtemp(name.data()) == nullptr || ::chmod(name.c_str(), 0711) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot make a temporary directory " + name);
+  }
+  path_ = name;
+}
+
+TempDir::~TempDir() {
+  std::error_code ec;
+  std::filesystem::remove_all(path_, ec);
+  if (ec) log::warn("a temporary directory could not be removed", {{"path", path_.string()}, {"reason", ec.message()}});
+}
+
+}  // namespace fencepost::test
