@@ -199,6 +199,7 @@ show_progress() {
       fflush(); next
     }
     /^ +Start +[0-9]+: / || /^Internal ctest changing/ || /^Test project/ || /^$/ { next }
+    /^Label Time Summary:/ || / sec\*proc \(/ { next }
     { print; fflush() }'
 }
 
@@ -206,10 +207,10 @@ junit_count() { grep -o -m 1 "$2=\"[0-9]*\"" "$1" | head -n 1 | tr -dc 0-9; }
 
 # run_suite NAME BUILD_DIR LABEL FILTER [COMMAND…]: the tests with that label, under that command.
 run_suite() {
-  local name=$1 build=$2 label=$3 filter=$4 report status=0 total bad skip
+  local name=$1 build=$2 label=$3 filter=$4 report status=0 total bad skip gone
   shift 4
   say "suite: $name"
-  report=$PWD/$build/$label.xml
+  report=$PWD/$build/tests-${label//|/-}.xml
   rm -f "$report"
   local ctest=("$@" ctest --test-dir "$build" -L "^($label)\$" -j "$(nproc)" --output-on-failure
     --output-junit "$report" --no-tests=ignore)
@@ -224,6 +225,9 @@ run_suite() {
     total=$(junit_count "$report" tests)
     bad=$(junit_count "$report" failures)
     skip=$(($(junit_count "$report" skipped) + $(junit_count "$report" disabled)))
+    # To ctest a test whose program is missing is a skipped one.
+    gone=$(grep -c '<skipped message="Unable to find executable"' "$report" || true)
+    bad=$((bad + gone)) skip=$((skip - gone))
   fi
   # A suite that did not run, or that ctest calls failed for a reason of its own, must not look like success.
   if ((total == 0)) && [[ -z $filter ]]; then

@@ -1,9 +1,8 @@
 // `fencepost serve` and its companions, against a real database.
-#include <gtest/gtest.h>
-
-#include <sys/stat.h>
-
 #include <fstream>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/support/eventually.hpp"
 #include "tests/support/fencepost.hpp"
@@ -50,7 +49,8 @@ TEST_F(Serve, migrates_becomes_ready_and_stops_when_told) {
   const auto version = ask({.url = url("/api/v1/version")}).json();
   EXPECT_EQ(version.at("name").as_string(), "fencepost");
   const auto metrics = ask({.url = url("/metrics")}).body;
-  for (const auto* name : {"http_requests_total", "pg_connections_total", "pg_pool_wait_seconds", "worker_runs_total"}) {
+  for (const auto* name :
+       {"http_requests_total", "pg_connections_total", "pg_pool_wait_seconds", "worker_runs_total"}) {
     EXPECT_NE(metrics.find(name), std::string::npos) << name;
   }
   const auto ended = node.interrupt();
@@ -87,8 +87,8 @@ TEST_F(Serve, a_key_opens_what_its_scopes_allow_until_it_is_revoked) {
   EXPECT_EQ(fencepost({"apikey", "revoke", "--config", config_.string(), reader_id}).status.code, 0);
   EXPECT_EQ(fencepost({"apikey", "revoke", "--config", config_.string(), reader_id}).status.code, 1);
   // The node remembers keys for five seconds, but the revocation is told to it: it must not take that long.
-  EXPECT_TRUE(eventually([&] { return ask({.url = url("/api/v1/whoami"), .key = reader}).code() == "api_key_revoked"; },
-                         3s));
+  EXPECT_TRUE(
+      eventually([&] { return ask({.url = url("/api/v1/whoami"), .key = reader}).code() == "api_key_revoked"; }, 3s));
 }
 
 TEST_F(Serve, waits_for_a_database_that_is_away_and_says_so) {
@@ -148,7 +148,8 @@ TEST_F(Serve, the_command_line_explains_itself) {
   EXPECT_EQ(fencepost({}).status.code, 2);
   EXPECT_EQ(fencepost({"sevre"}).status.code, 2);
   EXPECT_EQ(fencepost({"serve"}).status.code, 1) << "without a database there is nothing to serve";
-  EXPECT_EQ(fencepost({"apikey", "create", "--dsn", db_.dsn(), "--label", "x", "--scope", "everything"}).status.code, 1);
+  EXPECT_EQ(fencepost({"apikey", "create", "--dsn", db_.dsn(), "--label", "x", "--scope", "everything"}).status.code,
+            1);
 }
 
 }  // namespace

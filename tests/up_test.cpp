@@ -1,10 +1,9 @@
 // `fencepost up`, as a newcomer meets it.
-#include <gtest/gtest.h>
+#include <fstream>
 
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
-
-#include <fstream>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/json/parse.hpp>
@@ -33,7 +32,8 @@ class Up : public testing::Test {
   std::string fact(const char* name) const { return std::string(facts().at(name).as_string()); }
   Answer whoami() const { return ask({.url = fact("url") + "/api/v1/whoami", .key = fact("apiKey")}); }
   std::int64_t block_number() const {
-    const auto answer = ask({"POST", fact("rpcUrl"), "", R"({"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]})"});
+    const auto answer =
+        ask({"POST", fact("rpcUrl"), "", R"({"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]})"});
     return std::stoll(std::string(answer.json().at("result").as_string()), nullptr, 16);
   }
   // Every process that was started for this data directory, whoever its parent is now.
@@ -46,7 +46,7 @@ TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
   auto up = start();
   ASSERT_TRUE(comes_up()) << up.output();
 
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat(announcement().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
   EXPECT_EQ(facts().at("pid").as_int64(), up.pid());
@@ -85,8 +85,8 @@ TEST_F(Up, after_kill_9_it_comes_up_again_with_the_same_data) {
     up.kill();
   }
   auto up = start();
-  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(announcement()) && facts().at("pid").as_int64() == up.pid(); },
-                         90s))
+  ASSERT_TRUE(eventually(
+      [&] { return std::filesystem::exists(announcement()) && facts().at("pid").as_int64() == up.pid(); }, 90s))
       << up.output();
   EXPECT_EQ(fact("apiKey"), key);
   EXPECT_EQ(whoami().status, 200U);
@@ -102,10 +102,13 @@ TEST_F(Up, a_database_server_that_dies_is_started_again) {
   const auto pid_file = data_dir() / "postgres" / "cluster" / "postmaster.pid";
   const auto pid = std::stoi(read_file(pid_file));
   ASSERT_EQ(::kill(pid, SIGKILL), 0);
-  EXPECT_TRUE(eventually([&] {
-    const auto now = read_file(pid_file);
-    return !now.empty() && std::stoi(now) != pid && ask({.url = fact("url") + "/readyz"}).status == 200;
-  }, 60s)) << up.output();
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto now = read_file(pid_file);
+        return !now.empty() && std::stoi(now) != pid && ask({.url = fact("url") + "/readyz"}).status == 200;
+      },
+      60s))
+      << up.output();
   EXPECT_EQ(whoami().status, 200U);
 }
 

@@ -12,15 +12,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "tests/support/temp_dir.hpp"
+
 namespace fencepost::http::testing {
 
 class TestCertificate {
  public:
   // Valid for `dns_name` only, from now on for an hour.
   explicit TestCertificate(const std::string& dns_name) {
-    auto pattern = (std::filesystem::temp_directory_path() / "fencepost-tls-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    folder_ = pattern;
     const Key key(EVP_EC_gen("P-256"));
     const Certificate certificate(X509_new());
     X509_set_version(certificate.get(), 2);
@@ -40,7 +39,6 @@ class TestCertificate {
       return PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
     });
   }
-  ~TestCertificate() { std::filesystem::remove_all(folder_); }
   TestCertificate(const TestCertificate&) = delete;
   TestCertificate& operator=(const TestCertificate&) = delete;
 
@@ -74,7 +72,7 @@ class TestCertificate {
     if (!file || body(file.get()) != 1) throw std::runtime_error("cannot write " + path);
   }
 
-  std::filesystem::path folder_;
+  test::TempDir folder_{"tls"};
 };
 
 }  // namespace fencepost::http::testing

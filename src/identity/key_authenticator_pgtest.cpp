@@ -1,9 +1,8 @@
-#include "identity/key_authenticator.hpp"
-
 #include <gtest/gtest.h>
 
 #include "http/message.hpp"
 #include "identity/api_key_store.hpp"
+#include "identity/key_authenticator.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
 
@@ -49,7 +48,9 @@ class Identity : public testing::Test {
     const auto answer = runtime_.run_on(0, door.authenticate(request));
     return answer ? "ok" : answer.error().code;
   }
-  std::string say(KeyAuthenticator& door, const Secret& key) { return say(door, "Bearer " + std::string(key.reveal())); }
+  std::string say(KeyAuthenticator& door, const Secret& key) {
+    return say(door, "Bearer " + std::string(key.reveal()));
+  }
 
   test::TestDatabase db_{test::Template::kMigrated};
   Metrics metrics_;

@@ -1,5 +1,6 @@
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
 
 #include "base/clock.hpp"
 #include "base/duration_text.hpp"
@@ -34,14 +35,10 @@ json::value list_json(const std::optional<std::vector<std::string>>& list) {
 }
 
 json::object to_json(const ApiKey& key) {
-  return {{"keyId", key.key_id.to_string()},
-          {"label", key.label},
-          {"scopes", list_json(key.scopes)},
-          {"signers", list_json(key.signers)},
-          {"guilds", list_json(key.guilds)},
-          {"createdAt", time_json(key.created_at)},
-          {"expiresAt", time_json(key.expires_at)},
-          {"revokedAt", time_json(key.revoked_at)},
+  return {{"keyId", key.key_id.to_string()},          {"label", key.label},
+          {"scopes", list_json(key.scopes)},          {"signers", list_json(key.signers)},
+          {"guilds", list_json(key.guilds)},          {"createdAt", time_json(key.created_at)},
+          {"expiresAt", time_json(key.expires_at)},   {"revokedAt", time_json(key.revoked_at)},
           {"lastUsedAt", time_json(key.last_used_at)}};
 }
 

@@ -5,7 +5,8 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
+
+#include "tests/support/temp_dir.hpp"
 
 namespace fencepost {
 namespace {
@@ -14,22 +15,19 @@ namespace fs = std::filesystem;
 
 class chain_state : public ::testing::Test {
  protected:
-  chain_state() { EXPECT_NE(::mkdtemp(name_.data()), nullptr); }
-  ~chain_state() override { fs::remove_all(name_); }
-
   void write(const std::string& name, const std::string& text) const {
-    std::ofstream(fs::path(name_) / name, std::ios::binary) << text;
+    std::ofstream(dir_ / name, std::ios::binary) << text;
   }
   // "(none)" when there is no such file.
   std::string read(const std::string& name) const {
-    std::ifstream file(fs::path(name_) / name, std::ios::binary);
+    std::ifstream file(dir_ / name, std::ios::binary);
     if (!file) return "(none)";
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  ChainState state() const { return ChainState(name_); }
+  ChainState state() const { return ChainState(dir_.path()); }
 
  private:
-  std::string name_ = "/tmp/fencepost-chain-XXXXXX";
+  test::TempDir dir_{"chain"};
 };
 
 TEST_F(chain_state, a_whole_file_is_told_from_every_beginning_of_it) {

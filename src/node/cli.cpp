@@ -3,8 +3,9 @@
 #include <functional>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 
 #include "node/commands.hpp"
 #include "node/system_routes.hpp"
@@ -56,7 +57,8 @@ void add_upkeep(CLI::App& app, CommandLine& line) {
   add_config_flags(*migrate, line);
   migrate->callback([&line] { line.run = [&line] { return migrate_command(line.flags()); }; });
 
-  auto* doctor = app.add_subcommand("doctor", "Check configuration, database, chains and mail, and say how to mend them");
+  auto* doctor =
+      app.add_subcommand("doctor", "Check configuration, database, chains and mail, and say how to mend them");
   add_config_flags(*doctor, line);
   doctor->add_flag("--json", line.json, "For scripts");
   doctor->callback([&line] { line.run = [&line] { return doctor_command({line.flags(), line.json}); }; });

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "node/config.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace fencepost {
 namespace {
@@ -16,12 +17,6 @@ using testing::Not;
 
 class ConfigSecretTest : public testing::Test {
  protected:
-  ConfigSecretTest() {
-    std::string pattern = testing::TempDir() + "fencepost_config_XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-  }
-  ~ConfigSecretTest() override { std::filesystem::remove_all(directory_); }
-
   std::string write(const std::string& name, std::string_view text) const {
     const auto path = directory_ / name;
     std::ofstream(path, std::ios::binary) << text;
@@ -37,7 +32,7 @@ class ConfigSecretTest : public testing::Test {
   }
 
  private:
-  std::filesystem::path directory_;
+  test::TempDir directory_{"config"};
 };
 
 std::string message(const Result<Config>& result) {

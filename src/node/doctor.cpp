@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <fmt/format.h>
 
 #include "base/text.hpp"
 
@@ -96,7 +97,8 @@ Findings assess_config(const Result<Config>& config, const std::string& file) {
   if (!config) {
     auto problems = one_per_problem(config.error().message);
     if (problems.empty()) {
-      problems.push_back(failed("config", one_line(config.error().message), "name a file that can be read by --config"));
+      problems.push_back(
+          failed("config", one_line(config.error().message), "name a file that can be read by --config"));
     }
     return problems;
   }

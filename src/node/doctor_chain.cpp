@@ -4,9 +4,10 @@
 #include <array>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
-#include <fmt/format.h>
 
 #include "base/json_reader.hpp"
 #include "base/random.hpp"
@@ -85,8 +86,8 @@ Finding assess_endpoint(const ChainConfig& chain, const EndpointFacts& endpoint,
                   "correct chain_id or the URL in rpc_urls");
   }
   const auto age = std::max(std::chrono::floor<std::chrono::seconds>(now - endpoint.block_time), 0s);
-  auto detail = fmt::format("{}, chain id {}, block {}, {} old", endpoint.url, endpoint.chain_id, endpoint.block,
-                            age_text(age));
+  auto detail =
+      fmt::format("{}, chain id {}, block {}, {} old", endpoint.url, endpoint.chain_id, endpoint.block, age_text(age));
   if (age < kStaleAfter) return passed(check, std::move(detail));
   return warned(check, std::move(detail), "is the node still syncing, or cut off from its peers?");
 }

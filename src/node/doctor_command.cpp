@@ -1,6 +1,3 @@
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +5,8 @@
 #include <future>
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "node/commands.hpp"
 #include "node/doctor.hpp"
@@ -133,7 +132,8 @@ int doctor_command(const DoctorFlags& flags) {
   Report report(flags.json, widest_check(config));
   report.add(doctor::assess_config(config, config_file_of(flags.config)));
   if (!config) {
-    report.add({doctor::warned("others", "database, chains and mail were not checked", "mend the configuration first")});
+    report.add(
+        {doctor::warned("others", "database, chains and mail were not checked", "mend the configuration first")});
     return report.finish();
   }
   auto probes = start_probes(*config);

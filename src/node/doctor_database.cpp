@@ -27,11 +27,13 @@ constexpr std::array kHints{
     Hint{"password", "check user and password in database.dsn; special characters in a URI are written as %XX"},
     Hint{"could not translate host name", "check the host in database.dsn, and that this machine can look it up"},
     Hint{"Peer authentication", "connect over TCP with a password, or run as the system user of that name"},
-    Hint{"no pg_hba.conf entry", "allow this host, user and database in the server's pg_hba.conf, or add sslmode=require"},
+    Hint{"no pg_hba.conf entry",
+         "allow this host, user and database in the server's pg_hba.conf, or add sslmode=require"},
     Hint{"timeout expired", "is a firewall in between, or the host wrong? else raise database.connect_timeout"},
     Hint{"did not answer in time", "is a pooler in between whose server is down? else raise database.connect_timeout"},
     Hint{"Connection refused", "is PostgreSQL running there? check host and port in database.dsn"},
-    Hint{"No such file or directory", "is PostgreSQL running here? check host (the socket's folder) and port in database.dsn"},
+    Hint{"No such file or directory",
+         "is PostgreSQL running here? check host (the socket's folder) and port in database.dsn"},
     Hint{"too many clients", "raise max_connections of the server, or lower database.pool_size of the nodes"},
     Hint{"remaining connection slots", "raise max_connections of the server, or lower database.pool_size of the nodes"},
     Hint{"too many connections", "raise the connection limit of the role or the database"},
@@ -68,6 +70,12 @@ bool pending(const DatabaseFacts& facts) {
   return facts.migrations && facts.migrations->code == "migrations_pending";
 }
 
+// Without the advice behind it, which a finding gives in its own place.
+std::string pending_text(const DatabaseFacts& facts) {
+  const auto& message = facts.migrations->message;
+  return message.substr(0, message.find(';'));
+}
+
 bool has_missing_rights(const DatabaseFacts& facts) {
   return std::ranges::any_of(facts.tables, [](const TableRights& table) { return !table.missing.empty(); });
 }
@@ -80,8 +88,8 @@ void add_server_failures(const DatabaseFacts& facts, Findings& out) {
     out.push_back(failed(kCheck, "this server is a standby, which cannot be written",
                          "list the primary in database.dsn too and add target_session_attrs=read-write"));
   } else if (facts.read_only) {
-    out.push_back(failed(kCheck, "sessions are read-only",
-                         "turn default_transaction_read_only off; is the server's disk full?"));
+    out.push_back(
+        failed(kCheck, "sessions are read-only", "turn default_transaction_read_only off; is the server's disk full?"));
   }
 }
 
@@ -92,10 +100,9 @@ void add_schema_failures(const DatabaseFacts& facts, Findings& out) {
                          fmt::format("GRANT USAGE, CREATE ON SCHEMA public TO {}, or set its search_path", role)));
   } else if (pending(facts) && !facts.may_create) {
     const auto schema = sql_identifier(*facts.schema);
-    out.push_back(failed(kCheck,
-                         fmt::format("{}, and role {} may not create tables in schema {}", facts.migrations->message,
-                                     role, schema),
-                         fmt::format("GRANT CREATE ON SCHEMA {} TO {}, or migrate as its owner", schema, role)));
+    out.push_back(failed(
+        kCheck, fmt::format("{}, and role {} may not create tables in schema {}", pending_text(facts), role, schema),
+        fmt::format("GRANT CREATE ON SCHEMA {} TO {}, or migrate as its owner", schema, role)));
   }
   for (const auto& [table, missing] : facts.tables) {
     if (missing.empty()) continue;
@@ -131,28 +138,28 @@ std::string clock_text(std::chrono::microseconds off) {
 
 void add_warnings(const DatabaseFacts& facts, std::size_t needed, Findings& out) {
   if (pending(facts) && facts.may_create) {
-    out.push_back(warned(kCheck, facts.migrations->message, "fencepost migrate ('serve' does it too)"));
+    out.push_back(warned(kCheck, pending_text(facts), "fencepost migrate ('serve' does it too)"));
   }
   if (std::chrono::abs(facts.clock_ahead) > kClockTolerance + facts.clock_uncertainty) {
     out.push_back(warned(kCheck,
-                         fmt::format("its clock is {} {} of this machine's", clock_text(facts.clock_ahead),
-                                     facts.clock_ahead > 0us ? "ahead" : "behind"),
+                         fmt::format("its clock is {} {} this machine's", clock_text(facts.clock_ahead),
+                                     facts.clock_ahead > 0us ? "ahead of" : "behind"),
                          "run a time service on both; until then log times and key expiry disagree"));
   }
   if (facts.connection_limit >= 0 && needed > static_cast<std::size_t>(facts.connection_limit)) {
-    out.push_back(
-        warned(kCheck, fmt::format("one node opens up to {} connections, {} are allowed", needed, facts.connection_limit),
-               "raise max_connections, or lower database.pool_size or runtime.threads"));
+    out.push_back(warned(
+        kCheck, fmt::format("one node opens up to {} connections, {} are allowed", needed, facts.connection_limit),
+        "raise max_connections, or lower database.pool_size or runtime.threads"));
   }
   if (facts.notification_queue > kFullQueue) {
     out.push_back(warned(kCheck, fmt::format("the notification queue is {:.0f} % full", facts.notification_queue * 100),
                          "end the session that listens in a long transaction (pg_stat_activity)"));
   }
   if (!facts.fsync || !facts.synchronous_commit) {
-    out.push_back(warned(kCheck,
-                         fmt::format("{} is off: a crash can lose committed changes",
-                                     facts.fsync ? "synchronous_commit" : "fsync"),
-                         "turn it on before value moves through this database"));
+    out.push_back(warned(
+        kCheck,
+        fmt::format("{} is off: a crash can lose committed changes", facts.fsync ? "synchronous_commit" : "fsync"),
+        "turn it on before value moves through this database"));
   }
 }
 
@@ -181,9 +188,10 @@ Findings assess_database(const DatabaseFacts& facts, std::size_t needed) {
   add_history_failure(facts, out);
   if (out.empty()) {
     out.push_back(passed(
-        kCheck, fmt::format("PostgreSQL {}, primary, {}, clock {} off", facts.version,
-                            pending(facts) ? "schema not current" : fmt::format("schema current ({})", facts.newest_migration),
-                            clock_text(facts.clock_ahead))));
+        kCheck,
+        fmt::format("PostgreSQL {}, primary, {}, clock {} off", facts.version,
+                    pending(facts) ? "schema not current" : fmt::format("schema current ({})", facts.newest_migration),
+                    clock_text(facts.clock_ahead))));
   }
   add_warnings(facts, needed, out);
   return out;

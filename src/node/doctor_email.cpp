@@ -49,8 +49,8 @@ Finding assess_email(const EmailConfig& email, const SmtpOutcome& outcome) {
                   outcome.encrypted ? "use the server's submission port (587 or 465), or unset email.username"
                                     : "it may want TLS first: use the port that offers it, or unset email.username");
   }
-  auto detail = fmt::format("{}, {}{}", email.smtp_url, outcome.encrypted ? "TLS" : "not encrypted",
-                            login_text(email, outcome));
+  auto detail =
+      fmt::format("{}, {}{}", email.smtp_url, outcome.encrypted ? "TLS" : "not encrypted", login_text(email, outcome));
   if (outcome.authenticated && !outcome.encrypted) {
     return warned(kCheck, detail + ": the password travels in the clear", "use a port of the server that offers TLS");
   }

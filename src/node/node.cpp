@@ -1,11 +1,11 @@
 #include "node/node.hpp"
 
-#include <signal.h>
-
 #include <atomic>
 
-#include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
+#include <signal.h>
+
+#include <boost/asio/signal_set.hpp>
 
 #include "base/backoff.hpp"
 #include "base/clock.hpp"
@@ -71,9 +71,10 @@ class Node {
         database_(runtime_, connect_options(config), pool_options(config.database), metrics_),
         listener_(runtime_.executor(0), database_.connector(),
                   {.poll_only = config.database.listen == ListenMode::kPollOnly}, metrics_),
-        authenticator_(database_, clock_,
-                       {.requests_per_second = config.http.rate_limit_per_second, .burst = config.http.rate_limit_burst},
-                       metrics_),
+        authenticator_(
+            database_, clock_,
+            {.requests_per_second = config.http.rate_limit_per_second, .burst = config.http.rate_limit_burst},
+            metrics_),
         key_uses_(
             runtime_.executor(0), {.name = "api_key_uses", .interval = 10s}, [this] { return save_key_uses(); },
             metrics_) {

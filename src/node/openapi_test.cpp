@@ -1,8 +1,8 @@
 // The OpenAPI document and the routes say the same.
-#include <gtest/gtest.h>
-
 #include <regex>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
 

@@ -114,13 +114,14 @@ SmtpFailure smtp_failure_of(int curl_code) {
   }
 }
 
-SmtpOutcome probe_smtp(const EmailConfig& email) {
+SmtpOutcome probe_smtp(const EmailConfig& email, const std::string& ca_file) {
   initialise_once();
   Transcript transcript;  // before the handle, whose end still hears the answer to QUIT
   std::array<char, CURL_ERROR_SIZE> error_text{};
   const Curl curl(curl_easy_init());
   if (!curl) throw Exception(internal("curl", "libcurl does not start"));
   set_up(curl, email, transcript, error_text.data());
+  if (!ca_file.empty()) set(curl, CURLOPT_CAINFO, ca_file.c_str());
 
   const auto code = curl_easy_perform(curl.get());
   SmtpOutcome outcome{.failure = smtp_failure_of(code)};

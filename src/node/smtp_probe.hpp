@@ -22,7 +22,8 @@ struct SmtpOutcome {
 SmtpFailure smtp_failure_of(int curl_code);
 
 // Blocks for at most `email.timeout`, and as long again where the server does not answer to QUIT. Call it on a
-// thread that may block; several may call at once. Certificates are verified, environment proxies are not used.
-SmtpOutcome probe_smtp(const EmailConfig& email);
+// thread that may block; several may call at once. Certificates are verified, against those in `ca_file` if one is
+// given and the system's otherwise; proxies of the environment are not used.
+SmtpOutcome probe_smtp(const EmailConfig& email, const std::string& ca_file = "");
 
 }  // namespace fencepost

@@ -19,7 +19,9 @@ using http::Request;
 using http::Response;
 using http::Verb;
 
-json::array to_json(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
+json::array to_json(const std::vector<std::string>& texts) {
+  return json::array(texts.begin(), texts.end());
+}
 
 json::value to_json(const std::optional<std::vector<std::string>>& texts) {
   return texts ? json::value(to_json(*texts)) : json::value(nullptr);
@@ -34,16 +36,18 @@ awaitable<Response> index(Request&) {
                                             version()));
 }
 
-awaitable<Response> livez(Request&) { co_return Response::json(200, {{"status", "alive"}}); }
+awaitable<Response> livez(Request&) {
+  co_return Response::json(200, {{"status", "alive"}});
+}
 
 // Ready means: the database answers and its schema is ours.
 awaitable<Response> readyz(Request& request, SystemParts parts) {
   if (!parts.migrated || !parts.database.pool().connected()) {
-    co_return Response::problem(unavailable("database_unavailable",
-                                            parts.migrated ? "the connection to the database is lost"
+    co_return Response::problem(
+        unavailable("database_unavailable", parts.migrated ? "the connection to the database is lost"
                                                            : "the database has not been reached or migrated yet")
-                                    .after(std::chrono::seconds(1)),
-                                request);
+            .after(std::chrono::seconds(1)),
+        request);
   }
   const auto current = co_await pg::check_migrations(parts.database.pool(), pg::embedded_migrations());
   if (!current) co_return Response::problem(current.error(), request);
@@ -60,9 +64,8 @@ awaitable<Response> openapi(Request&) {
 
 awaitable<Response> get_version(Request&) {
   const auto& migrations = pg::embedded_migrations();
-  co_return Response::json(200, {{"name", "fencepost"},
-                                 {"version", std::string(version())},
-                                 {"schema", migrations.back().name}});
+  co_return Response::json(
+      200, {{"name", "fencepost"}, {"version", std::string(version())}, {"schema", migrations.back().name}});
 }
 
 awaitable<Response> whoami(Request& request) {
@@ -112,6 +115,8 @@ std::string_view openapi_document() {
   throw Exception(internal("no_openapi", "the program was built without api/openapi.json"));
 }
 
-std::string_view version() { return FENCEPOST_VERSION; }
+std::string_view version() {
+  return FENCEPOST_VERSION;
+}
 
 }  // namespace fencepost

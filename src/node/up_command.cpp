@@ -1,16 +1,16 @@
 // `fencepost up`: everything a newcomer needs in one command.
-#include <poll.h>
-#include <signal.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <thread>
 
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <boost/json/serialize.hpp>
 
 #include "node/commands.hpp"
 #include "node/dev_chain.hpp"
@@ -82,7 +82,8 @@ std::string welcome(const Facts& facts) {
                        facts.chain_id, facts.signers.size());
   }
   out += fmt::format("  Database  psql '{}'\n", facts.dsn);
-  out += fmt::format("  Data      {}   (delete it to start afresh; the log is fencepost.log)\n\n", facts.data_dir.string());
+  out += fmt::format("  Data      {}   (delete it to start afresh; the log is fencepost.log)\n\n",
+                     facts.data_dir.string());
   out += fmt::format("Try:\n  curl -H 'Authorization: Bearer {}' {}/api/v1/whoami\n\n", key, facts.url);
   out += "Ctrl-C stops all of it; the data stays.\n";
   return out;

@@ -144,7 +144,7 @@ bool can_reach(const fs::path& directory, const Credentials& who) {
 }
 
 fs::path place_data_dir(const fs::path& asked, const std::optional<Credentials>& who, const fs::path& fallback_root) {
-  const auto absolute = fs::absolute(asked).lexically_normal();
+  auto absolute = fs::absolute(asked).lexically_normal();
   if (!who || can_reach(absolute, *who)) return absolute;
   auto fallback = fallback_root / stable_hash(absolute);
   log::info("the database's user cannot reach the data directory, so the database is kept elsewhere",

@@ -7,23 +7,14 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "tests/support/temp_dir.hpp"
+
 namespace fencepost::pg {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-class Scratch {
- public:
-  Scratch() { EXPECT_NE(::mkdtemp(name_.data()), nullptr); }
-  ~Scratch() { fs::remove_all(name_); }
-  fs::path operator/(const std::string& name) const { return fs::path(name_) / name; }
-  fs::path path() const { return name_; }
-
- private:
-  std::string name_ = "/tmp/fencepost-layout-XXXXXX";
-};
 
 void fake_install(const fs::path& root, const std::string& version) {
   fs::create_directories(root / version / "bin");
@@ -34,7 +25,7 @@ void fake_install(const fs::path& root, const std::string& version) {
 }
 
 TEST(cluster_layout, takes_the_newest_server_that_is_new_enough) {
-  const Scratch root;
+  const test::TempDir root("layout");
   for (const auto* version : {"9", "13", "15", "14"}) fake_install(root.path(), version);
   const auto found = find_cluster_programs(std::nullopt, root.path());
   ASSERT_TRUE(found);
@@ -43,7 +34,7 @@ TEST(cluster_layout, takes_the_newest_server_that_is_new_enough) {
 }
 
 TEST(cluster_layout, takes_the_version_that_made_the_cluster) {
-  const Scratch root;
+  const test::TempDir root("layout");
   for (const auto* version : {"14", "15"}) fake_install(root.path(), version);
   fs::create_directories(root / "pgdata");
   std::ofstream(root / "pgdata" / "PG_VERSION") << "14\n";
@@ -53,7 +44,7 @@ TEST(cluster_layout, takes_the_version_that_made_the_cluster) {
 }
 
 TEST(cluster_layout, names_the_package_that_is_missing) {
-  const Scratch root;
+  const test::TempDir root("layout");
   fake_install(root.path(), "13");
   const std::string path = ::getenv("PATH");
   ::setenv("PATH", "/nowhere", 1);
@@ -69,7 +60,7 @@ TEST(cluster_layout, names_the_package_that_is_missing) {
 }
 
 TEST(cluster_layout, a_closed_ancestor_cannot_be_reached) {
-  const Scratch root;
+  const test::TempDir root("layout");
   const Credentials stranger{12345, 12345, {12345}};
   const Credentials owner{::geteuid(), ::getegid(), {::getegid()}};
   fs::permissions(root.path(), fs::perms(0711));
@@ -90,14 +81,14 @@ TEST(cluster_layout, a_closed_ancestor_cannot_be_reached) {
 }
 
 TEST(cluster_layout, a_group_may_open_what_is_closed_to_others) {
-  const Scratch root;
+  const test::TempDir root("layout");
   fs::permissions(root.path(), fs::perms(0710));
   EXPECT_TRUE(can_reach(root.path(), Credentials{12345, 12345, {12345, ::getegid()}}));
   EXPECT_FALSE(can_reach(root.path(), Credentials{12345, 12345, {12345}}));
 }
 
 TEST(cluster_layout, data_goes_where_its_user_can_reach_it_and_always_to_the_same_place) {
-  const Scratch root;
+  const test::TempDir root("layout");
   const Credentials stranger{12345, 12345, {}};
   EXPECT_EQ(place_data_dir(root / "pg", std::nullopt, "/fallback"), root / "pg") << "ourselves";
   const auto placed = place_data_dir(root / "pg", stranger, "/fallback");
@@ -115,14 +106,14 @@ TEST(cluster_layout, the_hash_of_a_path_never_changes) {
 }
 
 TEST(cluster_layout, a_private_directory_is_made_once_and_accepted_again) {
-  const Scratch root;
+  const test::TempDir root("layout");
   ASSERT_TRUE(make_private_dir(root / "d", std::nullopt));
   EXPECT_EQ(fs::status(root / "d").permissions(), fs::perms::owner_all);
   EXPECT_TRUE(make_private_dir(root / "d", std::nullopt));
 }
 
 TEST(cluster_layout, a_planted_directory_is_refused) {
-  const Scratch root;
+  const test::TempDir root("layout");
   fs::create_directory(root / "open");
   fs::permissions(root / "open", fs::perms(0777));
   fs::create_directory_symlink("/tmp", root / "link");
@@ -141,12 +132,12 @@ TEST(cluster_layout, a_planted_directory_is_refused) {
 }
 
 TEST(cluster_layout, a_socket_stays_with_its_data_when_its_name_fits) {
-  const Scratch root;
+  const test::TempDir root("layout");
   EXPECT_EQ(make_socket_dir(root.path(), std::nullopt), root / "socket");
 }
 
 TEST(cluster_layout, a_socket_whose_name_is_too_long_or_needs_quotes_goes_elsewhere) {
-  const Scratch root;
+  const test::TempDir root("layout");
   for (const auto& data_dir : {root / std::string(100, 'x'), root / "it's, \"quoted\""}) {
     fs::create_directory(data_dir);
     const auto made = make_socket_dir(data_dir, std::nullopt);

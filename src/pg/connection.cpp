@@ -3,8 +3,9 @@
 #include <cassert>
 #include <utility>
 
-#include <boost/asio/error.hpp>
 #include <fmt/format.h>
+
+#include <boost/asio/error.hpp>
 
 #include "pg/error.hpp"
 #include "runtime/log.hpp"
@@ -17,7 +18,8 @@ using namespace std::chrono_literals;
 // How much longer than its statements may take a server may stay silent before it counts as gone.
 constexpr auto kSilenceAllowance = 5s;
 
-constexpr Statement kSetStatementTimeout{"fp_set_statement_timeout", "SELECT set_config('statement_timeout', $1, true)"};
+constexpr Statement kSetStatementTimeout{"fp_set_statement_timeout",
+                                         "SELECT set_config('statement_timeout', $1, true)"};
 constexpr Statement kSetLockTimeout{"fp_set_lock_timeout", "SELECT set_config('lock_timeout', $1, true)"};
 
 std::string field(const PGresult* result, int code) {
@@ -25,9 +27,13 @@ std::string field(const PGresult* result, int code) {
   return text == nullptr ? std::string{} : std::string{text};
 }
 
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
 
-void log_notice(void*, const char* message) { log::debug("notice from PostgreSQL", {{"notice", first_line(message)}}); }
+void log_notice(void*, const char* message) {
+  log::debug("notice from PostgreSQL", {{"notice", first_line(message)}});
+}
 
 }  // namespace
 
@@ -153,8 +159,8 @@ bool Connection::send_prepare(const Statement& statement) {
 bool Connection::send_statement(const Batch::Entry& entry) {
   entry.params.to_wire(wire_);
   const auto& name = prepared_.at(entry.statement);
-  return PQsendQueryPrepared(session_.get(), name.c_str(), static_cast<int>(entry.params.size()),
-                             wire_.values.data(), wire_.lengths.data(), wire_.formats.data(), 0) == 1;
+  return PQsendQueryPrepared(session_.get(), name.c_str(), static_cast<int>(entry.params.size()), wire_.values.data(),
+                             wire_.lengths.data(), wire_.formats.data(), 0) == 1;
 }
 
 void Connection::push(Segment segment) {
@@ -229,13 +235,19 @@ void Connection::drain_notifications() {
 void Connection::on_result(ResultSet result, PGresult* raw) {
   auto& segment = in_flight_.front();
   switch (PQresultStatus(raw)) {
-    case PGRES_PIPELINE_SYNC: return finish_segment();
+    case PGRES_PIPELINE_SYNC:
+      return finish_segment();
     case PGRES_TUPLES_OK:
     case PGRES_COMMAND_OK:
-    case PGRES_EMPTY_QUERY: segment.results.push_back(std::move(result)); return;
-    case PGRES_PIPELINE_ABORTED: return;
-    case PGRES_FATAL_ERROR: return on_failure(raw);
-    default: return close(fmt::format("unexpected result status {}", PQresStatus(PQresultStatus(raw))));
+    case PGRES_EMPTY_QUERY:
+      segment.results.push_back(std::move(result));
+      return;
+    case PGRES_PIPELINE_ABORTED:
+      return;
+    case PGRES_FATAL_ERROR:
+      return on_failure(raw);
+    default:
+      return close(fmt::format("unexpected result status {}", PQresStatus(PQresultStatus(raw))));
   }
 }
 
@@ -244,7 +256,8 @@ void Connection::on_failure(PGresult* raw) {
   const auto severity = field(raw, PG_DIAG_SEVERITY_NONLOCALIZED);
   // Without a SQLSTATE it is libpq's own: the connection broke. FATAL and PANIC end the session, and whether the
   // transaction was committed before is not ours to guess.
-  if (sqlstate.empty() || severity == "FATAL" || severity == "PANIC") return close(first_line(PQresultErrorMessage(raw)));
+  if (sqlstate.empty() || severity == "FATAL" || severity == "PANIC")
+    return close(first_line(PQresultErrorMessage(raw)));
 
   auto& segment = in_flight_.front();
   if (segment.error) return;
@@ -303,9 +316,8 @@ void Connection::deliver_loss(Segment& segment, const std::string& reason) {
   // An error already read is final: the transaction can only have been rolled back.
   auto error = segment.error;
   if (!error && segment.access == Access::kWrite) {
-    const auto name = segment.statements.size() > segment.hidden
-                          ? std::string(segment.statements[segment.hidden]->name)
-                          : std::string("script");
+    const auto name = segment.statements.size() > segment.hidden ? std::string(segment.statements[segment.hidden]->name)
+                                                                 : std::string("script");
     error = std::make_exception_ptr(CommitUnknown(name, reason));
   }
   if (!error) error = std::make_exception_ptr(ConnectionLost(reason));

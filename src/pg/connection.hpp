@@ -6,8 +6,6 @@
 // What a lost connection means is decided per batch, here and nowhere else: see pg/error.hpp.
 #pragma once
 
-#include <libpq-fe.h>
-
 #include <chrono>
 #include <deque>
 #include <exception>
@@ -17,6 +15,8 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include <libpq-fe.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 

@@ -1,8 +1,7 @@
 // What one session promises: order, all-or-nothing batches, clean sessions after errors, honest answers on loss.
-#include "pg/connection.hpp"
-
 #include <gtest/gtest.h>
 
+#include "pg/connection.hpp"
 #include "pg/error.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"

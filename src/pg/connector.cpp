@@ -1,14 +1,15 @@
 #include "pg/connector.hpp"
 
-#include <poll.h>
-
 #include <array>
 #include <expected>
 #include <memory>
 #include <optional>
 
-#include <boost/asio/post.hpp>
 #include <fmt/format.h>
+#include <poll.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
 
 #include "pg/error.hpp"
 #include "runtime/completion.hpp"
@@ -29,8 +30,9 @@ PgConn open_session(const ConnectOptions& options) {
   const auto timeout_s = std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count();
   const auto timeout = std::to_string(std::max<std::int64_t>(2, timeout_s));  // libpq's own minimum
   // What stands before dbname is a default that the DSN may change; what stands after it is not for the DSN.
-  const std::array<const char*, 8> keys{"keepalives_idle", "keepalives_interval", "keepalives_count",
-                                        "tcp_user_timeout", "dbname", "application_name", "connect_timeout", nullptr};
+  const std::array<const char*, 8> keys{
+      "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout",
+      "dbname",          "application_name",    "connect_timeout",  nullptr};
   const std::array<const char*, 8> values{
       "10", "3", "3", "10000", dsn.c_str(), options.application_name.c_str(), timeout.c_str(), nullptr};
   return PgConn(PQconnectdbParams(keys.data(), values.data(), 1));
@@ -75,11 +77,14 @@ Opened open_and_set_up(const ConnectOptions& options) {
 
 Connector::Connector(ConnectOptions options) : options_(std::move(options)), threads_(2) {}
 
-Connector::~Connector() { threads_.join(); }
+Connector::~Connector() {
+  threads_.join();
+}
 
 awaitable<std::shared_ptr<Connection>> Connector::connect(Executor executor) {
   const auto answer = std::make_shared<Completion<Opened>>(executor);
-  asio::post(threads_, [executor, answer, options = options_] {
+  // The guard keeps the loop running until this has come home, also when nobody waits for it any more.
+  asio::post(threads_, [executor, answer, options = options_, guard = asio::make_work_guard(executor)] {
     auto opened = std::make_shared<Opened>(open_and_set_up(options));
     asio::post(executor, [answer, opened] { answer->complete(std::move(*opened)); });
   });

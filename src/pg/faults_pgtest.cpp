@@ -13,6 +13,7 @@ namespace fencepost::pg {
 namespace {
 
 using namespace std::chrono_literals;
+using test::code_of;
 using test::Direction;
 using test::TcpProxy;
 using test::TestDatabase;
@@ -25,16 +26,6 @@ struct Net {
   TcpProxy proxy{test::server_socket()};
   std::string dsn = test::through_port(db.dsn(), proxy.port());
 };
-
-template <class T>
-awaitable<std::string> code_of(awaitable<T> call) {
-  try {
-    co_await std::move(call);
-  } catch (const Exception& e) {
-    co_return e.error().code;
-  }
-  co_return std::string("ok");
-}
 
 Batch insert_batch(std::int64_t number) {
   Batch batch;

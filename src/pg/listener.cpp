@@ -50,7 +50,9 @@ void Listener::start() {
   assert(started);
 }
 
-awaitable<> Listener::stop() { co_await tasks_.stop(0ms); }
+awaitable<> Listener::stop() {
+  co_await tasks_.stop(0ms);
+}
 
 awaitable<> Listener::poll_forever() {
   mode_ = Mode::kPolling;

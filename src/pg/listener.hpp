@@ -30,8 +30,8 @@ class Listener {
  public:
   enum class Mode { kConnecting, kListening, kPolling };
   struct Options {
-    bool poll_only = false;                       // never LISTEN: only sweep, every poll_interval
-    std::chrono::milliseconds heartbeat{5000};    // how often the session is asked whether it is alive
+    bool poll_only = false;                          // never LISTEN: only sweep, every poll_interval
+    std::chrono::milliseconds heartbeat{5000};       // how often the session is asked whether it is alive
     std::chrono::milliseconds answer_timeout{5000};  // for the heartbeat and for the proof
     std::chrono::milliseconds sweep_interval{30'000};
     std::chrono::milliseconds poll_interval{1000};

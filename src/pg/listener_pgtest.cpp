@@ -1,7 +1,6 @@
-#include "pg/listener.hpp"
-
 #include <gtest/gtest.h>
 
+#include "pg/listener.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
 

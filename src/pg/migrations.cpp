@@ -78,7 +78,13 @@ awaitable<Result<std::vector<std::string>>> apply_missing(Connection& connection
   Batch lock;
   lock.add(kLock, kMigrationLock).statement_timeout(std::chrono::milliseconds(0));
   co_await connection.run(lock);
-  co_await connection.exec_script(fmt::format("SET statement_timeout = 0; {}", kCreateTable));
+  co_await connection.exec_script("SET statement_timeout = 0");
+  // Asked first: CREATE … IF NOT EXISTS wants the right to create even when there is nothing to do, and a node that
+  // somebody else migrates for need not have it.
+  Batch look;
+  look.add(kTableExists);
+  const auto exists = co_await run_one(connection, look);
+  if (!exists.one().get<bool>(0)) co_await connection.exec_script(kCreateTable);
 
   Batch read;
   read.add(kApplied);
@@ -95,7 +101,9 @@ awaitable<Result<std::vector<std::string>>> apply_missing(Connection& connection
 
 }  // namespace
 
-std::string Migration::checksum() const { return sha256_hex(sql); }
+std::string Migration::checksum() const {
+  return sha256_hex(sql);
+}
 
 const std::vector<Migration>& embedded_migrations() {
   static const auto all = [] {

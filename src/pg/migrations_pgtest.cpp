@@ -1,10 +1,9 @@
-#include "pg/migrations.hpp"
+#include <thread>
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "pg/error.hpp"
+#include "pg/migrations.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
 

@@ -3,8 +3,9 @@
 #include <bit>
 #include <cstring>
 
-#include <boost/endian/conversion.hpp>
 #include <fmt/format.h>
+
+#include <boost/endian/conversion.hpp>
 
 #include "base/error.hpp"
 #include "pg/time.hpp"
@@ -27,22 +28,34 @@ Params& Params::add(std::nullptr_t) {
   return *this;
 }
 
-Params& Params::add(bool value) { return add_text(value ? "t" : "f"); }
+Params& Params::add(bool value) {
+  return add_text(value ? "t" : "f");
+}
 
-Params& Params::add(std::int64_t value) { return add_text(fmt::format_int(value).c_str()); }
+Params& Params::add(std::int64_t value) {
+  return add_text(fmt::format_int(value).c_str());
+}
 
-Params& Params::add(std::uint64_t value) { return add_text(fmt::format_int(value).c_str()); }
+Params& Params::add(std::uint64_t value) {
+  return add_text(fmt::format_int(value).c_str());
+}
 
-Params& Params::add(double value) { return add_text(fmt::format("{}", value)); }
+Params& Params::add(double value) {
+  return add_text(fmt::format("{}", value));
+}
 
 Params& Params::add(std::string_view value) {
   refuse_nul(value);
   return add_text(value);
 }
 
-Params& Params::add(const Uuid& value) { return add_text(value.to_string()); }
+Params& Params::add(const Uuid& value) {
+  return add_text(value.to_string());
+}
 
-Params& Params::add(TimePoint value) { return add_text(format_timestamp(value)); }
+Params& Params::add(TimePoint value) {
+  return add_text(format_timestamp(value));
+}
 
 Params& Params::add(const Bytes& value) {
   entries_.push_back({buffer_.size(), value.size(), kByteaType, true, false});

@@ -1,9 +1,8 @@
 // Parameters and results, through a real server and back.
-#include "pg/params.hpp"
-
 #include <gtest/gtest.h>
 
 #include "pg/error.hpp"
+#include "pg/params.hpp"
 #include "pg/result.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"

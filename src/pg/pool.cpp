@@ -3,8 +3,9 @@
 #include <cassert>
 #include <utility>
 
-#include <boost/asio/redirect_error.hpp>
 #include <fmt/format.h>
+
+#include <boost/asio/redirect_error.hpp>
 
 #include "pg/error.hpp"
 #include "runtime/log.hpp"
@@ -18,9 +19,13 @@ using Clock = std::chrono::steady_clock;
 constexpr BackoffOptions kReconnect{.initial = 50ms, .cap = 5s};
 constexpr BackoffOptions kRetry{.initial = 5ms, .cap = 250ms};
 
-std::uint64_t seed() { return SystemRandom().next(); }
+std::uint64_t seed() {
+  return SystemRandom().next();
+}
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 }  // namespace
 
@@ -80,10 +85,13 @@ Pool::Pool(Executor executor, Connector& connector, const PoolOptions& options, 
       connected_total_(metrics.counter("pg_connections_total", "Sessions opened and lost", {{"event", "opened"}})),
       lost_total_(metrics.counter("pg_connections_total", "Sessions opened and lost", {{"event", "lost"}})),
       refused_total_(metrics.counter("pg_pool_refused_total", "Callers turned away because the line was full")),
-      retried_total_(metrics.counter("pg_transactions_retried_total", "Deadlocks and serialization failures tried again")),
+      retried_total_(
+          metrics.counter("pg_transactions_retried_total", "Deadlocks and serialization failures tried again")),
       lent_gauge_(metrics.gauge("pg_pool_lent", "Exclusive connections in use")) {}
 
-Pool::~Pool() { assert(lent_ == 0 && "a lease outlived its pool"); }
+Pool::~Pool() {
+  assert(lent_ == 0 && "a lease outlived its pool");
+}
 
 void Pool::start() {
   for (std::size_t slot = 0; slot < options_.shared_connections; ++slot) {

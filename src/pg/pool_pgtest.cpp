@@ -1,9 +1,8 @@
 // What a pool promises: bounds, fairness, recovery, and that nothing ever hangs.
-#include "pg/pool.hpp"
-
 #include <gtest/gtest.h>
 
 #include "pg/error.hpp"
+#include "pg/pool.hpp"
 #include "pg/transaction.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
@@ -12,6 +11,7 @@ namespace fencepost::pg {
 namespace {
 
 using namespace std::chrono_literals;
+using test::code_of;
 using test::TestCluster;
 using test::TestDatabase;
 using test::with_pool;
@@ -30,17 +30,6 @@ constexpr Statement kSleepers{"count_sleepers", R"(
     FROM pg_stat_activity
    WHERE wait_event = 'PgSleep'
      AND datname = current_database())"};
-
-// How a call ended: "ok" or the error's code.
-template <class T>
-awaitable<std::string> code_of(awaitable<T> call) {
-  try {
-    co_await std::move(call);
-  } catch (const Exception& e) {
-    co_return e.error().code;
-  }
-  co_return std::string("ok");
-}
 
 awaitable<> tally(awaitable<std::string> call, std::map<std::string, int>& counts) {
   const auto code = co_await std::move(call);
@@ -77,6 +66,11 @@ TEST(pg_pool, refuses_at_once_when_the_line_is_full) {
 TEST(pg_pool, lends_no_more_than_it_has_and_serves_the_line_in_order) {
   TestDatabase db;
   with_pool(db.dsn(), {.exclusive_connections = 2}, [](Pool& pool) -> awaitable<> {
+    {
+      // Both are open before anybody borrows, so that the order is the line's and not that of two connects.
+      const auto first = co_await pool.acquire();
+      const auto second = co_await pool.acquire();
+    }
     std::vector<int> order;
     std::size_t lent = 0;
     std::size_t most = 0;
@@ -131,8 +125,9 @@ TEST(pg_pool, reads_survive_the_loss_of_every_connection) {
   with_pool(db.dsn(), {}, [&](Pool& pool) -> awaitable<> {
     for (std::int64_t round = 0; round < 5; ++round) {
       co_await pool.query(kEcho, round);
-      db.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
-              "current_database()");
+      db.exec(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
+          "current_database()");
       const auto result = co_await pool.query(kEcho, round);
       EXPECT_EQ(result.one().get<std::int64_t>(0), round);
     }

@@ -1,7 +1,8 @@
 #include "pg/result.hpp"
 
-#include <boost/json/parse.hpp>
 #include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
 
 #include "base/error.hpp"
 #include "pg/time.hpp"
@@ -20,13 +21,16 @@ int hex_digit(char c) {
 
 void bad_value(const PGresult* result, int column, std::string_view why) {
   const char* name = PQfname(result, column);
-  throw Exception(
-      internal("bad_column", fmt::format("column {} '{}' {}", column, name == nullptr ? "?" : name, why)));
+  throw Exception(internal("bad_column", fmt::format("column {} '{}' {}", column, name == nullptr ? "?" : name, why)));
 }
 
-void read(std::string_view text, std::string_view& out) { out = text; }
+void read(std::string_view text, std::string_view& out) {
+  out = text;
+}
 
-void read(std::string_view text, std::string& out) { out = text; }
+void read(std::string_view text, std::string& out) {
+  out = text;
+}
 
 bool read(std::string_view text, bool& out) {
   out = text == "t";

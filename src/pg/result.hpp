@@ -7,14 +7,14 @@
 // disagree, which is a bug.
 #pragma once
 
-#include <libpq-fe.h>
-
 #include <charconv>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include <libpq-fe.h>
 
 #include <boost/json/value.hpp>
 

@@ -15,9 +15,12 @@ constexpr Statement kRollback{"fp_rollback", "ROLLBACK"};
 
 const Statement& begin_statement(Isolation isolation) {
   switch (isolation) {
-    case Isolation::kReadCommitted: return kBegin;
-    case Isolation::kRepeatableRead: return kBeginRepeatableRead;
-    case Isolation::kSerializable: return kBeginSerializable;
+    case Isolation::kReadCommitted:
+      return kBegin;
+    case Isolation::kRepeatableRead:
+      return kBeginRepeatableRead;
+    case Isolation::kSerializable:
+      return kBeginSerializable;
   }
   std::unreachable();
 }
@@ -55,8 +58,7 @@ awaitable<> Transaction::rollback() {
   co_await connection_.run(batch, {.access = Access::kRead});
 }
 
-awaitable<bool> clean_up_and_retry(Pool& pool, Lease& lease, Transaction& tx, std::exception_ptr failure,
-                                   int attempt) {
+awaitable<bool> clean_up_and_retry(Pool& pool, Lease& lease, Transaction& tx, std::exception_ptr failure, int attempt) {
   bool retry = false;
   bool clean = false;
   try {

@@ -19,6 +19,7 @@
 
 #include "runtime/leftover_process.hpp"
 #include "runtime/runtime.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace fencepost {
 namespace {
@@ -74,17 +75,14 @@ std::string output_of(const ChildProcess::Options& options) {
 
 class ScratchFile {
  public:
-  ScratchFile() : fd_(::mkstemp(name_.data())) {}
-  ~ScratchFile() { ::unlink(name_.data()); }
-  std::string path() const { return name_.data(); }
+  std::string path() const { return dir_ / "file"; }
   std::string text() const {
     std::ifstream file(path());
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
  private:
-  std::array<char, 32> name_{"/tmp/fencepost-child-XXXXXX"};
-  UniqueFd fd_;
+  test::TempDir dir_{"child"};
 };
 
 TEST(child_process, reports_the_exit_code) {
@@ -294,8 +292,9 @@ TEST(child_process, waiting_can_be_cancelled) {
   asio::io_context context(1);
   asio::cancellation_signal cancel;
   std::exception_ptr failure;
-  asio::co_spawn(context, child.wait(),
-                 asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr e, ExitStatus) { failure = e; }));
+  asio::co_spawn(
+      context, child.wait(),
+      asio::bind_cancellation_slot(cancel.slot(), [&](const std::exception_ptr& e, ExitStatus) { failure = e; }));
   context.poll();
   cancel.emit(asio::cancellation_type::all);
   context.run();

@@ -14,6 +14,7 @@
 
 #include "base/json.hpp"
 #include "base/secret.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace fencepost {
 namespace {
@@ -30,14 +31,9 @@ static_assert(!std::is_constructible_v<log::Field, const char*, void*>, "a point
 // A directory of the test's own, and the logger as it was before, whatever happens.
 class LogTest : public testing::Test {
  protected:
-  LogTest() {
-    std::string pattern = testing::TempDir() + "fencepost_log_XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-  }
   ~LogTest() override {
     log::shutdown();
     log::set_level(Level::kInfo);
-    std::filesystem::remove_all(directory_);
   }
 
   std::string path() const { return directory_ / "log"; }
@@ -49,7 +45,7 @@ class LogTest : public testing::Test {
   }
 
  private:
-  std::filesystem::path directory_;
+  test::TempDir directory_{"log"};
 };
 
 std::string text(std::string_view message, log::Fields fields = {}, const Error* error = nullptr) {

@@ -2,7 +2,7 @@
 //
 // Pinned to one io_context: construct anywhere, call every method on its thread. A task that throws is logged
 // with the group's name (unless it only says that it was cancelled by stop) and counts as finished. The owner must
-// `co_await stop()`, once, before the group is destroyed.
+// `co_await stop()` before the group is destroyed; one at a time.
 #pragma once
 
 #include <chrono>

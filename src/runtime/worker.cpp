@@ -14,7 +14,8 @@ Worker::Worker(Executor executor, Options options, Step step, Metrics& metrics)
       backoff_(options_.backoff, random_),
       group_(executor, options_.name, 1),
       alarm_(std::make_shared<Alarm>(executor)),
-      ok_total_(metrics.counter("worker_runs_total", "Runs of a worker", {{"worker", options_.name}, {"result", "ok"}})),
+      ok_total_(
+          metrics.counter("worker_runs_total", "Runs of a worker", {{"worker", options_.name}, {"result", "ok"}})),
       failed_total_(
           metrics.counter("worker_runs_total", "Runs of a worker", {{"worker", options_.name}, {"result", "failed"}})),
       duration_(metrics.latency("worker_run_seconds", "How long a run took", {{"worker", options_.name}})) {}

@@ -51,15 +51,21 @@ RunningFencepost::~RunningFencepost() {
   if (running()) interrupt();
 }
 
-std::string RunningFencepost::output() const { return read_file(output_); }
+std::string RunningFencepost::output() const {
+  return read_file(output_);
+}
 
 ExitStatus RunningFencepost::interrupt() {
   return child_.stop_blocking({{SIGINT, 0s}, {SIGKILL, 40s}});
 }
 
-void RunningFencepost::kill() { child_.stop_blocking({{SIGKILL, 0s}}); }
+void RunningFencepost::kill() {
+  child_.stop_blocking({{SIGKILL, 0s}});
+}
 
-boost::json::value Answer::json() const { return boost::json::parse(body); }
+boost::json::value Answer::json() const {
+  return boost::json::parse(body);
+}
 
 std::string Answer::code() const {
   boost::system::error_code not_json;
@@ -69,7 +75,9 @@ std::string Answer::code() const {
   return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string{};
 }
 
-Answer ask(const Ask& request) { return run_blocking(send(request)); }
+Answer ask(const Ask& request) {
+  return run_blocking(send(request));
+}
 
 std::string read_file(const std::filesystem::path& file) {
   std::ifstream in(file);

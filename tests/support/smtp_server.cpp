@@ -39,7 +39,7 @@ if certificate:
 def session():
     return SMTP(Mailbox(folder), hostname="mail.test", tls_context=None if implicit else tls,
                 authenticator=authenticate if username else None, auth_required=bool(username),
-                auth_require_tls=bool(tls and not implicit))
+                auth_require_tls=not username or bool(tls and not implicit))
 
 async def serve():
     server = await asyncio.get_running_loop().create_server(session, "127.0.0.1", 0, ssl=tls if implicit else None)

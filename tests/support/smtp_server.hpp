@@ -15,7 +15,7 @@
 namespace fencepost::test {
 
 struct SmtpServerOptions {
-  std::string username;  // empty: AUTH is not offered
+  std::string username;  // empty: AUTH is not offered (but by STARTTLS, where aiosmtpd always offers it)
   std::string password;
   std::string certificate_file;  // with key_file: STARTTLS is offered, or, with `implicit_tls`, TLS from the start
   std::string key_file;

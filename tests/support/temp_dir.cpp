@@ -1,17 +1,17 @@
 #include "tests/support/temp_dir.hpp"
 
 #include <cerrno>
+#include <iostream>
 #include <system_error>
 
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "runtime/log.hpp"
-
 namespace fencepost::test {
 
 TempDir::TempDir(const std::string& purpose) {
-  std::string name = (std::filesystem::temp_directory_path() / ("fencepost-" + purpose + "-XXXXXX")).string();
+  std::string name =
+      (std::filesystem::temp_directory_path() / ("fencepost-" + purpose + "-" + std::string(6, 'X'))).string();
   if (::mkdtemp(name.data()) == nullptr || ::chmod(name.c_str(), 0711) != 0) {
     throw std::system_error(errno, std::generic_category(), "cannot make a temporary directory " + name);
   }
@@ -21,7 +21,7 @@ TempDir::TempDir(const std::string& purpose) {
 TempDir::~TempDir() {
   std::error_code ec;
   std::filesystem::remove_all(path_, ec);
-  if (ec) log::warn("a temporary directory could not be removed", {{"path", path_.string()}, {"reason", ec.message()}});
+  if (ec) std::cerr << "cannot remove " << path_ << ": " << ec.message() << "\n";
 }
 
 }  // namespace fencepost::test

@@ -32,6 +32,17 @@ awaitable<> run_with_pool(pg::Connector& connector, pg::PoolOptions options, Met
   if (failure) std::rethrow_exception(failure);
 }
 
+// How a call ended: "ok" or its error's code.
+template <class T>
+awaitable<std::string> code_of(awaitable<T> call) {
+  try {
+    co_await std::move(call);
+  } catch (const Exception& e) {
+    co_return e.error().code;
+  }
+  co_return std::string("ok");
+}
+
 template <class Body>
 void with_pool(const std::string& dsn, const pg::PoolOptions& options, Body body) {
   Metrics metrics;
