@@ -7,6 +7,7 @@ namespace fencepost {
 std::string Error::to_string() const {
   std::string out = fmt::format("{} [{}]", message, code);
   for (const auto& [key, value] : context) fmt::format_to(std::back_inserter(out), " {}={}", key, value);
+  if (!cause.empty()) fmt::format_to(std::back_inserter(out), " cause={}", cause);
   return out;
 }
 

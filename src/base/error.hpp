@@ -41,6 +41,7 @@ struct Error {
   std::string message;  // one sentence for a person; says what to do where that is known
   Context context;      // what a reader needs to find the row, the line, the peer
   std::optional<std::chrono::seconds> retry_after;
+  std::string cause;  // for the log only: what the outside world said, which may name hosts, users and files
 
   // Adds one fact; chains: `return invalid("bad_nonce", "…").with("signer", s);`
   Error& with(std::string key, std::string value) & {
@@ -49,6 +50,10 @@ struct Error {
   }
   Error&& with(std::string key, std::string value) && {
     context.emplace_back(std::move(key), std::move(value));
+    return std::move(*this);
+  }
+  Error&& because(std::string reason) && {
+    cause = std::move(reason);
     return std::move(*this);
   }
   Error&& after(std::chrono::seconds delay) && {

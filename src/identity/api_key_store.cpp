@@ -99,14 +99,16 @@ awaitable<bool> ApiKeyStore::revoke(const Uuid& key_id) {
   co_return results[0].affected() == 1;
 }
 
-awaitable<> ApiKeyStore::touch(const std::vector<std::pair<Uuid, TimePoint>>& uses) {
+awaitable<> ApiKeyStore::touch(const std::vector<std::pair<Uuid, TimePoint>>& uses, std::chrono::milliseconds limit) {
   std::vector<Uuid> ids;
   std::vector<TimePoint> times;
   for (const auto& [id, time] : uses) {
     ids.push_back(id);
     times.push_back(time);
   }
-  co_await pool_.execute(kTouch, ids, times);
+  pg::Batch batch;
+  batch.add(kTouch, ids, times).statement_timeout(limit);
+  co_await pool_.run(std::move(batch), {.timeout = limit});
 }
 
 }  // namespace fencepost::identity

@@ -23,8 +23,8 @@ class ApiKeyStore {
   awaitable<std::vector<ApiKey>> list();
   // False when there is no such key or it is revoked already.
   awaitable<bool> revoke(const Uuid& key_id);
-  // Remembers the latest use of each; never moves a time back.
-  awaitable<> touch(const std::vector<std::pair<Uuid, TimePoint>>& uses);
+  // Remembers the latest use of each; never moves a time back. Waits no longer than `limit`.
+  awaitable<> touch(const std::vector<std::pair<Uuid, TimePoint>>& uses, std::chrono::milliseconds limit);
 
  private:
   pg::Pool& pool_;

@@ -1,6 +1,6 @@
 #include "identity/key_authenticator.hpp"
 
-#include <fmt/format.h>
+#include <tuple>
 
 #include "http/message.hpp"
 #include "identity/api_key_store.hpp"
@@ -18,6 +18,10 @@ std::optional<std::string_view> bearer(const http::Request& request) {
     if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c) != kScheme[i]) return std::nullopt;
   }
   return header->substr(kScheme.size());
+}
+
+Error too_many(std::string message, std::chrono::seconds retry_after) {
+  return Error{ErrorKind::kRateLimited, "rate_limited", std::move(message), {}, {}}.after(retry_after);
 }
 
 }  // namespace
@@ -42,14 +46,19 @@ awaitable<Result<http::Principal>> KeyAuthenticator::authenticate(const http::Re
   }
   const auto presented = parse_key(*text);
   if (!presented) co_return refuse(presented.error());
-  auto key = recall(presented->key_id);
-  if (!key) key = co_await look_up(presented->key_id);
-  if (!key) co_return refuse({ErrorKind::kUnauthenticated, "bad_api_key", "the API key is not valid", {}, {}});
-  if (auto checked = check_key(*key, *presented, clock_.now()); !checked) co_return refuse(checked.error());
-  if (auto charged = charge(key->key_id); !charged) {
-    limited_total_.Increment();
-    co_return fail(std::move(charged.error()));
+  auto [key, seen_before] = recall(presented->key_id);
+  if (!key) {
+    if (!seen_before) {
+      if (auto allowed = may_guess(request.remote()); !allowed) co_return limit(allowed.error());
+    }
+    key = co_await look_up(presented->key_id);
   }
+  if (!key) {
+    count_guess(request.remote());
+    co_return refuse({ErrorKind::kUnauthenticated, "bad_api_key", "the API key is not valid", {}, {}});
+  }
+  if (auto checked = check_key(*key, *presented, clock_.now()); !checked) co_return refuse(checked.error());
+  if (auto charged = charge(key->key_id); !charged) co_return limit(charged.error());
   accepted_total_.Increment();
   co_return key->principal();
 }
@@ -65,15 +74,31 @@ awaitable<std::shared_ptr<const ApiKey>> KeyAuthenticator::look_up(const Uuid& k
   co_return key;
 }
 
-std::shared_ptr<const ApiKey> KeyAuthenticator::recall(const Uuid& key_id) {
+std::pair<std::shared_ptr<const ApiKey>, bool> KeyAuthenticator::recall(const Uuid& key_id) {
   const std::lock_guard lock(mutex_);
   const auto it = known_.find(key_id);
-  if (it == known_.end()) return nullptr;
-  if (it->second.epoch != epoch_.load() || it->second.until <= std::chrono::steady_clock::now()) {
-    known_.erase(it);
-    return nullptr;
+  if (it == known_.end()) return {nullptr, false};
+  const bool fresh = it->second.epoch == epoch_.load() && it->second.until > std::chrono::steady_clock::now();
+  return {fresh ? it->second.key : nullptr, true};
+}
+
+Result<void> KeyAuthenticator::may_guess(const std::string& remote) {
+  const std::lock_guard lock(mutex_);
+  const auto it = guessers_.find(remote);
+  if (it == guessers_.end() || it->second.tokens(std::chrono::steady_clock::now()) >= 1) return {};
+  return fail(too_many("too many unknown API keys from this address", std::chrono::seconds(1)));
+}
+
+void KeyAuthenticator::count_guess(const std::string& remote) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  if (guessers_.size() >= options_.remember_at_most) {
+    std::erase_if(guessers_, [&](const auto& guesser) { return guesser.second.full(now); });
+    if (guessers_.size() >= options_.remember_at_most) guessers_.clear();
   }
-  return it->second.key;
+  const TokenBucket fresh(options_.bad_keys_burst, options_.bad_keys_per_second, now);
+  // When the bucket is empty already, may_guess says so to the next one.
+  std::ignore = guessers_.try_emplace(remote, fresh).first->second.try_take(now);
 }
 
 void KeyAuthenticator::remember(std::shared_ptr<const ApiKey> key, std::uint64_t epoch) {
@@ -94,8 +119,7 @@ Result<void> KeyAuthenticator::charge(const Uuid& key_id) {
   it->second.unsaved_use = clock_.now();
   const auto taken = it->second.bucket.try_take(now);
   if (taken) return {};
-  Error error{ErrorKind::kRateLimited, "rate_limited", "too many requests with this API key", {}, {}};
-  return fail(std::move(error).after(std::chrono::ceil<std::chrono::seconds>(taken.error())));
+  return fail(too_many("too many requests with this API key", std::chrono::ceil<std::chrono::seconds>(taken.error())));
 }
 
 Result<http::Principal> KeyAuthenticator::refuse(Error error) {
@@ -103,7 +127,12 @@ Result<http::Principal> KeyAuthenticator::refuse(Error error) {
   return fail(std::move(error));
 }
 
-awaitable<> KeyAuthenticator::save_uses() {
+Result<http::Principal> KeyAuthenticator::limit(Error error) {
+  limited_total_.Increment();
+  return fail(std::move(error));
+}
+
+awaitable<> KeyAuthenticator::save_uses(std::chrono::milliseconds limit) {
   std::vector<std::pair<Uuid, TimePoint>> uses;
   {
     const auto now = std::chrono::steady_clock::now();
@@ -121,7 +150,7 @@ awaitable<> KeyAuthenticator::save_uses() {
   }
   if (uses.empty()) co_return;
   ApiKeyStore store(database_.pool());
-  co_await store.touch(uses);
+  co_await store.touch(uses, limit);
 }
 
 }  // namespace fencepost::identity

@@ -3,6 +3,9 @@
 // A key that was looked up is remembered for `remember` and counted against its rate limit in memory. A change of
 // any key, heard as a notification, makes every node forget all of them at once; if the notification is lost, the
 // memory's short life bounds how long a revoked key still opens the door.
+//
+// Each key has a rate limit. So has each address that presents keys nobody knows: guessing must not cost the database
+// more than a little.
 #pragma once
 
 #include <atomic>
@@ -25,7 +28,9 @@ struct AuthenticatorOptions {
   std::uint32_t requests_per_second = 1000;  // for each key, on each node
   std::uint32_t burst = 2000;
   std::chrono::milliseconds remember{5000};
-  std::size_t remember_at_most = 10'000;  // keys
+  std::size_t remember_at_most = 10'000;  // keys, and addresses
+  std::uint32_t bad_keys_per_second = 20;  // from each address
+  std::uint32_t bad_keys_burst = 100;
 };
 
 class KeyAuthenticator final : public http::Authenticator {
@@ -40,7 +45,7 @@ class KeyAuthenticator final : public http::Authenticator {
   void forget_all() { epoch_.fetch_add(1); }
 
   // Writes down when keys were last used. For a worker, on any loop.
-  awaitable<> save_uses();
+  awaitable<> save_uses(std::chrono::milliseconds limit = std::chrono::seconds(10));
 
  private:
   using Instant = std::chrono::steady_clock::time_point;
@@ -56,10 +61,14 @@ class KeyAuthenticator final : public http::Authenticator {
   };
 
   awaitable<std::shared_ptr<const ApiKey>> look_up(const Uuid& key_id);
-  std::shared_ptr<const ApiKey> recall(const Uuid& key_id);
+  // The key, null when it must be looked up (again); second: whether it was ever seen here.
+  std::pair<std::shared_ptr<const ApiKey>, bool> recall(const Uuid& key_id);
+  Result<void> may_guess(const std::string& remote);
+  void count_guess(const std::string& remote);
   void remember(std::shared_ptr<const ApiKey> key, std::uint64_t epoch);
   Result<void> charge(const Uuid& key_id);
   Result<http::Principal> refuse(Error error);
+  Result<http::Principal> limit(Error error);
 
   pg::Database& database_;
   const Clock& clock_;
@@ -72,6 +81,7 @@ class KeyAuthenticator final : public http::Authenticator {
   std::mutex mutex_;  // held for a look into the maps, never across an await
   std::unordered_map<Uuid, Known> known_;
   std::unordered_map<Uuid, Account> accounts_;
+  std::unordered_map<std::string, TokenBucket> guessers_;
 };
 
 }  // namespace fencepost::identity

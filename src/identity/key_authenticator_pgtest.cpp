@@ -132,6 +132,23 @@ TEST_F(Identity, each_key_has_its_own_rate_limit) {
   EXPECT_EQ(say(door, calm.text), "ok");
 }
 
+TEST_F(Identity, guessing_is_slowed_down_for_the_guesser_and_nobody_else) {
+  KeyAuthenticator door(database_, clock_, {.remember = 0ms, .bad_keys_per_second = 1, .bad_keys_burst = 3}, metrics_);
+  const auto resident = create();
+  EXPECT_EQ(say(door, resident.text), "ok");
+  const auto guess = [&](const std::string& remote) {
+    const auto stranger = make_key({.label = "x", .scopes = {"admin"}}, ids_.next(), random_).value();
+    http::Request request;
+    request.set_remote(remote);
+    request.add_header("Authorization", "Bearer " + std::string(stranger.text.reveal()));
+    return runtime_.run_on(0, door.authenticate(request)).error().code;
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(guess("10.0.0.1"), "bad_api_key");
+  EXPECT_EQ(guess("10.0.0.1"), "rate_limited");
+  EXPECT_EQ(guess("10.0.0.2"), "bad_api_key");
+  EXPECT_EQ(say(door, resident.text), "ok");
+}
+
 TEST_F(Identity, the_last_use_is_written_down) {
   KeyAuthenticator door(database_, clock_, {}, metrics_);
   const auto made = create();

@@ -152,13 +152,6 @@ awaitable<pg::Listener::Mode> try_listening(pg::Connector& connector, Metrics& m
   co_return mode;
 }
 
-// What ConnectionLost says before libpq's own words.
-std::string_view libpq_reason(std::string_view message) {
-  constexpr std::string_view kPrefix = "the database cannot be reached: ";
-  if (message.starts_with(kPrefix)) message.remove_prefix(kPrefix.size());
-  return message;
-}
-
 Finding check_listen(const Config& config, pg::Connector& connector, Metrics& metrics) {
   auto mode = pg::Listener::Mode::kConnecting;
   if (config.database.listen == ListenMode::kEnabled) mode = run_blocking(try_listening(connector, metrics));
@@ -198,7 +191,7 @@ Findings check_database(const Config& config) {
     const auto needed = connections_needed(config, std::thread::hardware_concurrency());
     findings = assess_database(facts, needed);
   } catch (const Exception& e) {
-    findings.push_back(assess_unreachable(libpq_reason(e.error().message)));
+    findings.push_back(assess_unreachable(e.error().cause.empty() ? e.error().message : e.error().cause));
     findings.push_back(warned("listen", "not checked: the database did not answer", ""));
     return findings;
   }

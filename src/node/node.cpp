@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <boost/asio/signal_set.hpp>
 
@@ -20,6 +21,7 @@
 #include "pg/error.hpp"
 #include "pg/listener.hpp"
 #include "pg/migrations.hpp"
+#include "runtime/child_process.hpp"
 #include "runtime/log.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/runtime.hpp"
@@ -81,7 +83,7 @@ class Node {
     metrics_.before_scrape([dropped = &metrics_.gauge("log_lines_dropped", "Lines the full log queue has cost")] {
       dropped->Set(static_cast<double>(log::dropped()));
     });
-    add_system_routes(router_, {database_, metrics_, migrated_});
+    add_system_routes(router_, {database_, metrics_, serving_});
     server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &authenticator_, metrics_);
     listener_.subscribe(
         std::string(identity::kApiKeyChannel), [this](std::string_view) { authenticator_.forget_all(); },
@@ -90,33 +92,43 @@ class Node {
 
   Result<void> run() {
     runtime_.start();
-    auto outcome = runtime_.run_on(0, live());
+    const bool in_order = runtime_.run_on(0, live());
+    if (!in_order) {
+      // Something hangs and may still use what we would take apart. All that matters is in the database.
+      if (hooks_.before_abandoning) hooks_.before_abandoning();
+      log::shutdown();
+      ::_exit(EXIT_FAILURE);
+    }
     runtime_.stop();
-    return outcome;
+    return outcome_;
   }
 
  private:
-  // From the first start to the last stop, on loop 0.
-  awaitable<Result<void>> live() {
-    asio::signal_set signals(runtime_.executor(0), SIGINT, SIGTERM);
+  // From the first start to the last stop, on loop 0. False when stopping took too long.
+  awaitable<bool> live() {
+    asio::signal_set signals(runtime_.executor(0), SIGINT, SIGTERM, SIGHUP);
     const auto told_to_stop = std::make_shared<Completion<int>>(runtime_.executor(0));
     signals.async_wait([told_to_stop](boost::system::error_code ec, int signal) {
       if (!ec) told_to_stop->complete(signal);
     });
 
-    auto started = co_await start(told_to_stop);
-    if (started) {
-      co_await told_to_stop->wait();
-      log::info("stopping", {{"signal", told_to_stop->done() ? told_to_stop->value() : 0}});
+    try {
+      outcome_ = co_await start(told_to_stop);
+    } catch (const std::exception&) {
+      outcome_ = fail(error_of(std::current_exception()));
     }
+    if (outcome_) {
+      co_await told_to_stop->wait();
+      log::info("stopping", {{"signal", signal_name(told_to_stop->value())}});
+    }
+    serving_ = false;
     signals.cancel();
     signals.clear();
     ::signal(SIGINT, SIG_DFL);  // whoever presses Ctrl-C twice means it
     ::signal(SIGTERM, SIG_DFL);
-    if (!co_await stops_.run(config_.runtime.stop_timeout) && started) {
-      co_return fail(internal("stop_timeout", "the node did not stop in time; see the log for what hung"));
-    }
-    co_return started;
+    // Last added, first stopped: requests end before what they stand on.
+    if (server_->port() != 0) stops_.add("http server", [this](auto left) { return server_->stop(left); });
+    co_return co_await stops_.run(config_.runtime.stop_timeout);
   }
 
   // The server comes first, so that /livez and /readyz answer while the database is still out of reach.
@@ -124,7 +136,6 @@ class Node {
     co_await database_.start();
     stops_.add("database", [this](auto left) { return database_.stop(left); });
     if (auto listening = server_->start(); !listening) co_return listening;
-    stops_.add("http server", [this](auto left) { return server_->stop(left / 2); });
 
     if (auto migrated = co_await migrate_until_done(told_to_stop); !migrated) co_return migrated;
     if (told_to_stop->done()) co_return Result<void>{};
@@ -148,12 +159,14 @@ class Node {
       try {
         const auto applied = co_await pg::migrate(database_.connector(), pg::embedded_migrations());
         if (!applied) co_return fail(applied.error());
-        migrated_ = true;
+        serving_ = true;
         co_return Result<void>{};
-      } catch (const pg::ConnectionLost& e) {
-        away = e.error();
       } catch (const pg::QueryError& e) {
-        co_return fail(e.error());
+        if (!pg::is_transient(e.sqlstate())) co_return fail(e.error());
+        away = e.error();
+      } catch (const Exception& e) {
+        // Lost, or lost half way: looking again is what migrating begins with.
+        away = e.error();
       }
       const auto delay = backoff.next();
       log::warn("waiting for the database", *away, {{"retryInMs", delay.count()}});
@@ -169,14 +182,15 @@ class Node {
 
   awaitable<> stop_key_uses() {
     co_await key_uses_.stop();
-    co_await authenticator_.save_uses();
+    co_await authenticator_.save_uses(std::chrono::seconds(1));
   }
 
   const Config& config_;
   NodeHooks hooks_;
   Metrics metrics_;
   SystemClock clock_;
-  std::atomic<bool> migrated_{false};
+  std::atomic<bool> serving_{false};
+  Result<void> outcome_;
   http::Router router_;
   Runtime runtime_;
   pg::Database database_;

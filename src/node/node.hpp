@@ -16,12 +16,14 @@ namespace fencepost {
 struct NodeHooks {
   // Runs once, on a loop, when the node serves; the process is "up" after it. Null: nothing.
   std::function<void(std::uint16_t port)> on_ready;
+  // Runs when the node cannot stop in time and the process is about to end as it is. Null: nothing.
+  std::function<void()> before_abandoning;
   // An API key that must exist when the node is ready: the caller keeps its text (`up` does). Empty: none.
   Secret dev_key;
 };
 
-// Runs a node in this process until SIGINT or SIGTERM, or until it cannot start. Blocks the calling thread. A second
-// signal while it stops ends the process at once.
+// Runs a node in this process until SIGINT, SIGTERM or SIGHUP, or until it cannot start. Blocks the calling thread. A
+// second signal while it stops ends the process at once; so does a stop that takes too long.
 Result<void> run_node(const Config& config, NodeHooks hooks);
 
 }  // namespace fencepost

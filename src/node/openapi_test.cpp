@@ -21,12 +21,12 @@ std::string operation(std::string verb, const std::string& pattern) {
 }
 
 struct Router {
-  Router() { add_system_routes(router, {database, metrics, migrated}); }
+  Router() { add_system_routes(router, {database, metrics, serving}); }
 
   Metrics metrics;
   Runtime runtime{{.threads = 1}};
   pg::Database database{runtime, {.dsn = Secret("unused")}, {}, metrics};
-  std::atomic<bool> migrated = false;
+  std::atomic<bool> serving = false;
   http::Router router;
 };
 

@@ -1,5 +1,7 @@
 #include "node/system_routes.hpp"
 
+#include <memory>
+
 #include <fmt/format.h>
 
 #include "base/embedded.hpp"
@@ -40,17 +42,31 @@ awaitable<Response> livez(Request&) {
   co_return Response::json(200, {{"status", "alive"}});
 }
 
-// Ready means: the database answers and its schema is ours.
-awaitable<Response> readyz(Request& request, SystemParts parts) {
-  if (!parts.migrated || !parts.database.pool().connected()) {
-    co_return Response::problem(
-        unavailable("database_unavailable", parts.migrated ? "the connection to the database is lost"
-                                                           : "the database has not been reached or migrated yet")
-            .after(std::chrono::seconds(1)),
-        request);
+// Ready means: the database answers and its schema is ours. Anybody may ask, so a good answer holds for a second.
+class Readiness {
+ public:
+  explicit Readiness(const SystemParts& parts) : parts_(parts) {}
+
+  awaitable<Result<void>> check() {
+    if (!parts_.serving) co_return fail(not_now("the node is starting or stopping"));
+    if (!parts_.database.pool().connected()) co_return fail(not_now("the connection to the database is lost"));
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    if (now.count() < good_until_.load()) co_return Result<void>{};
+    auto current = co_await pg::check_migrations(parts_.database.pool(), pg::embedded_migrations());
+    if (current) good_until_ = (now + std::chrono::seconds(1)).count();
+    co_return current;
   }
-  const auto current = co_await pg::check_migrations(parts.database.pool(), pg::embedded_migrations());
-  if (!current) co_return Response::problem(current.error(), request);
+
+ private:
+  static Error not_now(std::string why) { return unavailable("not_ready", std::move(why)).after(std::chrono::seconds(1)); }
+
+  SystemParts parts_;
+  std::atomic<std::chrono::steady_clock::rep> good_until_{0};
+};
+
+awaitable<Response> readyz(Request& request, std::shared_ptr<Readiness> readiness) {
+  const auto ready = co_await readiness->check();
+  if (!ready) co_return Response::problem(ready.error(), request);
   co_return Response::json(200, {{"status", "ready"}});
 }
 
@@ -89,18 +105,18 @@ awaitable<Response> put_log_level(Request& request) {
   const auto level = log::parse_level(in.field("level").string());
   if (!level) in.field("level").reject(level.error().code, level.error().message);
   log::set_level(*level);
-  log::info("log level changed", {{"level", log::to_string(*level)}, {"by", request.principal()->label}});
+  log::info("log level changed", {{"level", log::to_string(*level)}, {"by", request.principal()->label}, {"requestId", request.id()}});
   co_return Response::json(200, {{"level", std::string(log::to_string(*level))}});
 }
 
 }  // namespace
 
 void add_system_routes(http::Router& router, const SystemParts& parts) {
-  const auto bound = [parts](auto handler) { return [parts, handler](Request& r) { return handler(r, parts); }; };
+  const auto readiness = std::make_shared<Readiness>(parts);
   router.add({Verb::kGet, "/", Access::open(), index});
   router.add({Verb::kGet, "/livez", Access::open(), livez});
-  router.add({Verb::kGet, "/readyz", Access::open(), bound(readyz)});
-  router.add({Verb::kGet, "/metrics", Access::open(), bound(metrics)});
+  router.add({Verb::kGet, "/readyz", Access::open(), [readiness](Request& r) { return readyz(r, readiness); }});
+  router.add({Verb::kGet, "/metrics", Access::open(), [parts](Request& r) { return metrics(r, parts); }});
   router.add({Verb::kGet, "/openapi.json", Access::open(), openapi});
   router.add({Verb::kGet, "/api/v1/version", Access::open(), get_version});
   router.add({Verb::kGet, "/api/v1/whoami", Access::authenticated(), whoami});

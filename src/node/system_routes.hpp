@@ -13,7 +13,7 @@ namespace fencepost {
 struct SystemParts {
   pg::Database& database;
   Metrics& metrics;
-  const std::atomic<bool>& migrated;
+  const std::atomic<bool>& serving;  // between the migrations and the stop
 };
 
 void add_system_routes(http::Router& router, const SystemParts& parts);

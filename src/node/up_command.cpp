@@ -60,7 +60,15 @@ struct Facts {
   std::vector<std::string> signers;
   std::string dsn;
   fs::path data_dir;
+  fs::path cluster_dir;
 };
+
+// One that works from here, whatever we listen on.
+std::string url_of(const std::string& host, std::uint16_t port) {
+  if (host == "0.0.0.0") return fmt::format("http://127.0.0.1:{}", port);
+  if (host == "::") return fmt::format("http://[::1]:{}", port);
+  return fmt::format(fmt::runtime(host.find(':') == std::string::npos ? "http://{}:{}" : "http://[{}]:{}"), host, port);
+}
 
 Result<fs::path> make_data_dir(const fs::path& wanted) {
   std::error_code ec;
@@ -76,14 +84,17 @@ std::string welcome(const Facts& facts) {
   out += fmt::format("  API       {}   (what it can do: {}/openapi.json)\n", facts.url, facts.url);
   out += fmt::format("  API key   {}\n", key);
   if (facts.signers.empty()) {
-    out += fmt::format("  Chain     {}, chain id {}\n", facts.rpc_url, facts.chain_id);
+    out += fmt::format("  Chain     chain id {}, as configured\n", facts.chain_id);
   } else {
     out += fmt::format("  Chain     {}, chain id {}: a block every second, {} funded signers\n", facts.rpc_url,
                        facts.chain_id, facts.signers.size());
   }
   out += fmt::format("  Database  psql '{}'\n", facts.dsn);
-  out += fmt::format("  Data      {}   (delete it to start afresh; the log is fencepost.log)\n\n",
-                     facts.data_dir.string());
+  const auto relative = facts.cluster_dir.lexically_relative(facts.data_dir);
+  const bool apart = relative.empty() || *relative.begin() == "..";
+  out += fmt::format("  Data      {}{}\n", facts.data_dir.string(),
+                     apart ? fmt::format(" and {}", facts.cluster_dir.string()) : "");
+  out += fmt::format("            (delete {} to start afresh; the log is fencepost.log)\n\n", apart ? "both" : "it");
   out += fmt::format("Try:\n  curl -H 'Authorization: Bearer {}' {}/api/v1/whoami\n\n", key, facts.url);
   out += "Ctrl-C stops all of it; the data stays.\n";
   return out;
@@ -114,12 +125,12 @@ class Announcement {
     std::fflush(stdout);
   }
 
- private:
   void withdraw() {
     std::error_code gone;
     fs::remove(file_, gone);
   }
 
+ private:
   fs::path file_;
 };
 
@@ -159,7 +170,11 @@ Result<void> run_beside(pg::EmbeddedCluster& cluster, const Config& config, cons
   Result<void> outcome;
   const UniqueFd ended(::eventfd(0, EFD_CLOEXEC));
   std::jthread node([&] {
-    outcome = run_node(config, hooks);
+    try {
+      outcome = run_node(config, hooks);
+    } catch (const std::exception&) {
+      outcome = fail(error_of(std::current_exception()));
+    }
     ::eventfd_write(ended.get(), 1);
   });
   int failures = 0;
@@ -203,15 +218,18 @@ int run(const UpFlags& flags, const fs::path& data_dir) {
   Announcement announcement(data_dir);
   const auto on_ready = [&](std::uint16_t port) {
     const auto& first = config->chains.front();
-    announcement.publish({.url = fmt::format("http://{}:{}", config->http.host, port),
+    announcement.publish({.url = url_of(config->http.host, port),
                           .api_key = *key,
                           .rpc_url = chain ? chain->rpc_url() : std::string(first.rpc_urls.front().reveal()),
                           .chain_id = first.chain_id,
                           .signers = chain ? chain->accounts() : std::vector<std::string>{},
                           .dsn = (*cluster)->dsn(),
-                          .data_dir = data_dir});
+                          .data_dir = data_dir,
+                          .cluster_dir = (*cluster)->data_dir()});
   };
-  const auto outcome = run_beside(**cluster, *config, {.on_ready = on_ready, .dev_key = *key});
+  const auto abandon = [&] { announcement.withdraw(); };
+  const auto outcome =
+      run_beside(**cluster, *config, {.on_ready = on_ready, .before_abandoning = abandon, .dev_key = *key});
   if (!outcome) return report(outcome.error());
   fmt::print(stderr, "\n");
   const Step step("stopping");

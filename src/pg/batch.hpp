@@ -13,8 +13,9 @@
 
 namespace fencepost::pg {
 
-// A named query. Declare it as a constant beside the function that runs it: connections remember its address and
-// prepare it under its name the first time. The name labels metrics and errors, and is unique in the program.
+// A named query. Declare it as a constant beside the function that runs it: connections keep a pointer to it and
+// prepare it under its name the first time. The name labels metrics and errors, and is unique in the program: another
+// text under a name that is taken throws.
 struct Statement {
   std::string_view name;
   std::string_view sql;
@@ -47,6 +48,13 @@ class Batch {
     return *this;
   }
 
+  // A statement before everything else, the limits above included; its result is not given back. BEGIN, in practice.
+  Batch& prologue(const Statement& statement) {
+    prologue_ = &statement;
+    return *this;
+  }
+
+  const Statement* prologue() const { return prologue_; }
   const std::vector<Entry>& entries() const { return entries_; }
   std::optional<std::chrono::milliseconds> statement_timeout() const { return statement_timeout_; }
   std::optional<std::chrono::milliseconds> lock_timeout() const { return lock_timeout_; }
@@ -55,6 +63,7 @@ class Batch {
   std::string_view name() const { return entries_.empty() ? "empty" : entries_.front().statement->name; }
 
  private:
+  const Statement* prologue_ = nullptr;
   std::vector<Entry> entries_;
   std::optional<std::chrono::milliseconds> statement_timeout_;
   std::optional<std::chrono::milliseconds> lock_timeout_;

@@ -77,11 +77,12 @@ awaitable<std::vector<ResultSet>> Connection::run(const Batch& batch, RunOptions
   co_return std::move(*pending->value());
 }
 
-awaitable<std::vector<ResultSet>> Connection::exec_script(std::string sql) {
+awaitable<std::vector<ResultSet>> Connection::exec_script(std::string sql,
+                                                           std::optional<std::chrono::milliseconds> limit) {
   if (!is_open()) throw ConnectionLost("the connection is closed");
   assert(in_flight_.empty() && "a script needs the connection to itself");
   const auto pending = std::make_shared<Pending>(executor_);
-  Segment segment{.kind = Segment::Kind::kScript, .pending = pending};
+  Segment segment{.kind = Segment::Kind::kScript, .patience = limit, .pending = pending};
   if (PQexitPipelineMode(session_.get()) != 1 || PQsendQuery(session_.get(), sql.c_str()) != 1) {
     const std::string reason = first_line(PQerrorMessage(session_.get()));
     close(reason);
@@ -106,67 +107,67 @@ void Connection::close(const std::string& reason) {
 }
 
 void Connection::send(const Batch& batch, Access access, std::shared_ptr<Pending> pending) {
-  std::vector<Batch::Entry> limits;
+  // What goes before the caller's own statements, and whose results the caller does not see.
+  std::vector<Batch::Entry> prelude;
+  if (batch.prologue() != nullptr) prelude.push_back({batch.prologue(), Params()});
   if (const auto limit = batch.statement_timeout()) {
-    limits.push_back({&kSetStatementTimeout, Params::of(std::int64_t{limit->count()})});
+    prelude.push_back({&kSetStatementTimeout, Params::of(std::int64_t{limit->count()})});
   }
   if (const auto limit = batch.lock_timeout()) {
-    limits.push_back({&kSetLockTimeout, Params::of(std::int64_t{limit->count()})});
+    prelude.push_back({&kSetLockTimeout, Params::of(std::int64_t{limit->count()})});
   }
 
   // Prepares stand under a sync of their own, so that an error in one batch cannot undo the prepare that the
   // next batch counts on.
   bool ok = true;
-  for (const auto& entry : limits) ok = ok && send_prepare(*entry.statement);
-  for (const auto& entry : batch.entries()) {
-    if (!prepared_.contains(entry.statement)) {
-      entry.params.to_wire(wire_);
-      ok = ok && send_prepare(*entry.statement);
-    }
-  }
+  for (const auto& entry : prelude) ok = ok && prepare(entry);
+  for (const auto& entry : batch.entries()) ok = ok && prepare(entry);
 
   Segment segment{.kind = Segment::Kind::kBatch, .access = access, .pending = std::move(pending)};
-  segment.hidden = limits.size();
-  for (const auto& entry : limits) segment.statements.push_back(entry.statement);
+  segment.hidden = prelude.size();
+  segment.statements.reserve(prelude.size() + batch.entries().size());
+  for (const auto& entry : prelude) segment.statements.push_back(entry.statement);
   for (const auto& entry : batch.entries()) segment.statements.push_back(entry.statement);
   const auto per_statement = batch.statement_timeout().value_or(statement_timeout_);
   if (per_statement > 0ms) segment.patience = per_statement * segment.statements.size() + kSilenceAllowance;
   push(std::move(segment));
 
-  for (const auto& entry : limits) ok = ok && send_statement(entry);
+  for (const auto& entry : prelude) ok = ok && send_statement(entry);
   for (const auto& entry : batch.entries()) ok = ok && send_statement(entry);
   ok = ok && PQpipelineSync(session_.get()) == 1;
   if (!ok) return close(first_line(PQerrorMessage(session_.get())));
   flush();
 }
 
-// Uses the parameter types that `wire_` holds; no-op if the statement is prepared or about to be.
-bool Connection::send_prepare(const Statement& statement) {
-  if (prepared_.contains(&statement)) return true;
+bool Connection::prepare(const Batch::Entry& entry) {
+  const auto& statement = *entry.statement;
+  if (const auto it = prepared_.find(statement.name); it != prepared_.end()) {
+    if (it->second.sql == statement.sql) return true;
+    throw Exception(internal("duplicate_statement", fmt::format("two statements are called '{}'", statement.name)));
+  }
   std::string name(statement.name);
   if (stale_plans_ > 0) name += fmt::format("#{}", stale_plans_);
   const std::string sql(statement.sql);
-  prepared_[&statement] = name;
+  prepared_[statement.name] = {statement.sql, name};
   Segment segment{.kind = Segment::Kind::kPrepare, .access = Access::kRead, .statements = {&statement}};
   if (statement_timeout_ > 0ms) segment.patience = statement_timeout_ + kSilenceAllowance;
   push(std::move(segment));
-  const bool typed = &statement != &kSetStatementTimeout && &statement != &kSetLockTimeout;
-  return PQsendPrepare(session_.get(), name.c_str(), sql.c_str(), typed ? static_cast<int>(wire_.types.size()) : 0,
-                       typed ? wire_.types.data() : nullptr) == 1 &&
+  entry.params.to_wire(wire_);
+  return PQsendPrepare(session_.get(), name.c_str(), sql.c_str(), static_cast<int>(wire_.types.size()),
+                       wire_.types.data()) == 1 &&
          PQpipelineSync(session_.get()) == 1;
 }
 
 bool Connection::send_statement(const Batch::Entry& entry) {
   entry.params.to_wire(wire_);
-  const auto& name = prepared_.at(entry.statement);
+  const auto& name = prepared_.at(entry.statement->name).server_name;
   return PQsendQueryPrepared(session_.get(), name.c_str(), static_cast<int>(entry.params.size()), wire_.values.data(),
                              wire_.lengths.data(), wire_.formats.data(), 0) == 1;
 }
 
 void Connection::push(Segment segment) {
-  if (in_flight_.empty()) head_since_ = std::chrono::steady_clock::now();
   in_flight_.push_back(std::move(segment));
-  if (!watching_) watch();
+  if (in_flight_.size() == 1) watch_head();
 }
 
 void Connection::flush() {
@@ -268,13 +269,14 @@ void Connection::on_failure(PGresult* raw) {
   const auto* statement = index < segment.statements.size() ? segment.statements[index] : nullptr;
   const auto message = field(raw, PG_DIAG_MESSAGE_PRIMARY);
   const bool unprepared = sqlstate == "26000";
-  const bool stale_plan = sqlstate == "0A000" && message.starts_with("cached plan must not change result type");
+  // "cached plan must not change result type": known by where it comes from, since the text may be translated.
+  const bool stale_plan = sqlstate == "0A000" && field(raw, PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery";
   if (statement != nullptr && segment.kind == Segment::Kind::kBatch && (unprepared || stale_plan)) {
     // Its prepare failed a moment ago, or a migration changed its columns, or the session was reset under us.
     // The next use prepares it anew, under a name the session cannot know yet.
-    prepared_.erase(statement);
+    prepared_.erase(statement->name);
     ++stale_plans_;
-    if (const auto it = prepare_errors_.find(statement); it != prepare_errors_.end()) {
+    if (const auto it = prepare_errors_.find(statement->name); it != prepare_errors_.end()) {
       segment.error = it->second;
       return;
     }
@@ -286,7 +288,7 @@ void Connection::on_failure(PGresult* raw) {
 void Connection::finish_segment() {
   Segment segment = std::move(in_flight_.front());
   in_flight_.pop_front();
-  if (!in_flight_.empty()) head_since_ = std::chrono::steady_clock::now();
+  if (!in_flight_.empty()) watch_head();
   deliver(segment);
   if (events_.on_drained) events_.on_drained();
 }
@@ -295,10 +297,10 @@ void Connection::deliver(Segment& segment) {
   if (segment.kind == Segment::Kind::kPrepare) {
     const auto* statement = segment.statements.front();
     if (segment.error) {
-      prepared_.erase(statement);
-      prepare_errors_[statement] = segment.error;
+      prepared_.erase(statement->name);
+      prepare_errors_[statement->name] = segment.error;
     } else {
-      prepare_errors_.erase(statement);
+      prepare_errors_.erase(statement->name);
     }
     return;
   }
@@ -324,20 +326,25 @@ void Connection::deliver_loss(Segment& segment, const std::string& reason) {
   segment.pending->complete(std::unexpected(error));
 }
 
-// One lazy timer per connection: it looks at the head of the pipeline when the head's time would be up, and goes
-// back to sleep if the head has changed meanwhile.
-void Connection::watch() {
-  watching_ = true;
-  const auto patience = in_flight_.empty() ? std::nullopt : in_flight_.front().patience;
-  watchdog_.expires_at(patience ? head_since_ + *patience : std::chrono::steady_clock::now() + 60s);
+// Called when another segment has come to the head of the pipeline. One lazy timer serves all: it is set anew only
+// when the new head is due earlier than it would ring, and when it rings it looks at the head of that moment.
+void Connection::watch_head() {
+  const auto patience = in_flight_.front().patience;
+  head_due_ = patience ? std::chrono::steady_clock::now() + *patience : kNoDeadline;
+  if (head_due_ < watchdog_due_) set_watchdog();
+}
+
+void Connection::set_watchdog() {
+  watchdog_due_ = head_due_;
+  watchdog_.expires_at(watchdog_due_);
   watchdog_.async_wait([self = shared_from_this()](boost::system::error_code ec) {
-    self->watching_ = false;
-    if (ec || !self->is_open() || self->in_flight_.empty()) return;
-    const auto limit = self->in_flight_.front().patience;
-    if (limit && std::chrono::steady_clock::now() >= self->head_since_ + *limit) {
+    if (ec || !self->is_open()) return;  // set anew meanwhile, or over
+    self->watchdog_due_ = kNoDeadline;
+    if (self->in_flight_.empty() || self->head_due_ == kNoDeadline) return;
+    if (std::chrono::steady_clock::now() >= self->head_due_) {
       self->close("the server stopped answering");
     } else {
-      self->watch();
+      self->set_watchdog();
     }
   });
 }

@@ -55,12 +55,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Runs SQL text of any number of statements by the simple protocol, as one transaction unless it says
   // otherwise. Only while nothing else is in flight. For migrations, LISTEN and administration.
-  awaitable<std::vector<ResultSet>> exec_script(std::string sql);
+  // `limit` is how long the server may stay silent over it; nothing: for ever.
+  awaitable<std::vector<ResultSet>> exec_script(std::string sql,
+                                                std::optional<std::chrono::milliseconds> limit = std::nullopt);
 
   // Ends the session now; what is in flight fails as lost.
   void close(const std::string& reason);
 
   bool is_open() const { return session_ != nullptr; }
+  // Nothing in flight and no transaction open: fit for the next user.
+  bool is_clean() const {
+    return is_open() && in_flight_.empty() && PQtransactionStatus(session_.get()) == PQTRANS_IDLE;
+  }
   std::size_t in_flight() const { return in_flight_.size(); }
   int backend_pid() const { return backend_pid_; }
 
@@ -74,14 +80,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Kind kind;
     Access access = Access::kWrite;
     std::vector<const Statement*> statements;
-    std::size_t hidden = 0;  // leading statements that set timeouts; the caller does not see their results
+    std::size_t hidden = 0;  // leading statements whose results the caller does not see
     std::optional<std::chrono::milliseconds> patience;  // none: no limit
     std::shared_ptr<Pending> pending;                   // null for a prepare
     std::vector<ResultSet> results;
     std::exception_ptr error;
   };
+  struct Prepared {
+    std::string_view sql;
+    std::string server_name;
+  };
+
   void send(const Batch& batch, Access access, std::shared_ptr<Pending> pending);
-  bool send_prepare(const Statement& statement);
+  bool prepare(const Batch::Entry& entry);
   bool send_statement(const Batch::Entry& entry);
   void push(Segment segment);
   void flush();
@@ -96,7 +107,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void finish_segment();
   void deliver(Segment& segment);
   void deliver_loss(Segment& segment, const std::string& reason);
-  void watch();
+  void watch_head();
+  void set_watchdog();
 
   Executor executor_;
   PgConn session_;
@@ -107,12 +119,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Events events_;
 
   std::deque<Segment> in_flight_;
-  std::chrono::steady_clock::time_point head_since_;
-  bool watching_ = false;
+  Deadline head_due_ = kNoDeadline;
+  Deadline watchdog_due_ = kNoDeadline;
   bool waiting_writable_ = false;
   // What the server knows, or will by the time a later message reaches it, and under which name.
-  std::unordered_map<const Statement*, std::string> prepared_;
-  std::unordered_map<const Statement*, std::exception_ptr> prepare_errors_;
+  std::unordered_map<std::string_view, Prepared> prepared_;
+  std::unordered_map<std::string_view, std::exception_ptr> prepare_errors_;
   std::uint64_t stale_plans_ = 0;
   Params::Wire wire_;
 };

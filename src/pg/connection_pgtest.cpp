@@ -109,6 +109,17 @@ TEST(pg_connection, a_statement_that_cannot_be_prepared_fails_with_its_own_error
   });
 }
 
+TEST(pg_connection, two_statements_under_one_name_are_a_bug_that_is_told) {
+  constexpr Statement kFirst{"same_name", "SELECT 1"};
+  constexpr Statement kSecond{"same_name", "SELECT 2"};
+  TestDatabase db;
+  test::with_pool(db.dsn(), {}, [&](Pool& pool) -> awaitable<> {
+    EXPECT_EQ(co_await test::code_of(pool.query(kFirst)), "ok");
+    EXPECT_EQ(co_await test::code_of(pool.query(kSecond)), "duplicate_statement");
+    EXPECT_EQ(co_await test::code_of(pool.query(kFirst)), "ok");
+  });
+}
+
 TEST(pg_connection, a_statement_survives_a_change_of_its_columns) {
   constexpr Statement kAll{"select_all", "SELECT * FROM t"};
   TestDatabase db;
@@ -149,7 +160,6 @@ TEST(pg_connection, the_lock_timeout_is_for_that_batch_only) {
       state = e.sqlstate();
     }
     EXPECT_EQ(state, "55P03");
-    holder.discard();
   });
 }
 

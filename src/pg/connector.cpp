@@ -25,10 +25,26 @@ std::string reason_of(const PGconn* session) {
   return reason;
 }
 
+// For each host; two seconds are libpq's own minimum.
+std::chrono::seconds libpq_timeout(const ConnectOptions& options) {
+  return std::max(std::chrono::seconds(2), std::chrono::ceil<std::chrono::seconds>(options.connect_timeout));
+}
+
+int host_count(const ConnectOptions& options) {
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(
+      PQconninfoParse(std::string(options.dsn.reveal()).c_str(), nullptr), &PQconninfoFree);
+  std::ptrdiff_t commas = 0;
+  for (const auto* option = parsed.get(); option != nullptr && option->keyword != nullptr; ++option) {
+    const std::string_view key = option->keyword;
+    const std::string_view value = option->val == nullptr ? "" : option->val;
+    if (key == "host" || key == "hostaddr") commas = std::max(commas, std::ranges::count(value, ','));
+  }
+  return static_cast<int>(commas) + 1;
+}
+
 PgConn open_session(const ConnectOptions& options) {
   const std::string dsn(options.dsn.reveal());
-  const auto timeout_s = std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count();
-  const auto timeout = std::to_string(std::max<std::int64_t>(2, timeout_s));  // libpq's own minimum
+  const auto timeout = std::to_string(libpq_timeout(options).count());
   // What stands before dbname is a default that the DSN may change; what stands after it is not for the DSN.
   const std::array<const char*, 8> keys{
       "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout",
@@ -75,20 +91,24 @@ Opened open_and_set_up(const ConnectOptions& options) {
 
 }  // namespace
 
-Connector::Connector(ConnectOptions options) : options_(std::move(options)), threads_(2) {}
+Connector::Connector(ConnectOptions options)
+    : options_(std::move(options)),
+      patience_(libpq_timeout(options_) * host_count(options_) + std::chrono::seconds(1)),
+      threads_(4) {}
 
-Connector::~Connector() {
-  threads_.join();
-}
+Connector::~Connector() { threads_.join(); }
 
-awaitable<std::shared_ptr<Connection>> Connector::connect(Executor executor) {
+awaitable<std::shared_ptr<Connection>> Connector::connect(Executor executor, Deadline deadline) {
   const auto answer = std::make_shared<Completion<Opened>>(executor);
   // The guard keeps the loop running until this has come home, also when nobody waits for it any more.
-  asio::post(threads_, [executor, answer, options = options_, guard = asio::make_work_guard(executor)] {
-    auto opened = std::make_shared<Opened>(open_and_set_up(options));
-    asio::post(executor, [answer, opened] { answer->complete(std::move(*opened)); });
+  asio::post(threads_, [executor, answer, options = options_, guard = asio::make_work_guard(executor)]() mutable {
+    // Only this holds it: the caller has given up while it stood in line.
+    const bool wanted = answer.use_count() > 1;
+    auto opened = std::make_shared<Opened>(wanted ? open_and_set_up(options) : std::unexpected("given up"));
+    asio::post(executor, [answer = std::move(answer), opened] { answer->complete(std::move(*opened)); });
   });
-  co_await answer->wait();
+  const auto limit = std::min(deadline, std::chrono::steady_clock::now() + patience_);
+  if (!co_await answer->wait(limit)) throw ConnectionLost("no connection in time");
   auto& opened = answer->value();
   if (!opened) throw ConnectionLost(opened.error());
   co_return std::make_shared<Connection>(executor, std::move(*opened), options_.statement_timeout);

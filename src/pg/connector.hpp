@@ -23,18 +23,20 @@ struct ConnectOptions {
 class Connector {
  public:
   explicit Connector(ConnectOptions options);
-  // Waits for attempts that still run, at most the connect timeout.
+  // Waits for attempts that still run: at most the connect timeout for each host.
   ~Connector();
 
   // A session with the time zone at UTC, timeouts set, ready for Connection::start. Runs on threads of its own,
   // because libpq looks up host names synchronously and a slow resolver must not stop a loop. Call it from a
-  // loop's thread; throws ConnectionLost.
-  awaitable<std::shared_ptr<Connection>> connect(Executor executor);
+  // loop's thread. Throws ConnectionLost, at the latest when every host has had its connect timeout or `deadline`
+  // has passed; a session that comes later is dropped.
+  awaitable<std::shared_ptr<Connection>> connect(Executor executor, Deadline deadline = kNoDeadline);
 
   const ConnectOptions& options() const { return options_; }
 
  private:
   ConnectOptions options_;
+  std::chrono::milliseconds patience_;
   asio::thread_pool threads_;
 };
 

@@ -27,14 +27,14 @@ QueryError::QueryError(std::string statement, std::string sqlstate, std::string 
       plan_lost_(plan_lost) {}
 
 ConnectionLost::ConnectionLost(const std::string& reason)
-    : Exception(unavailable("database_unavailable", "the database cannot be reached: " + reason)
+    : Exception(unavailable("database_unavailable", "the database cannot be reached")
+                    .because(reason)
                     .after(std::chrono::seconds(1))) {}
 
-CommitUnknown::CommitUnknown(std::string statement, const std::string& reason)
+CommitUnknown::CommitUnknown(const std::string& statement, const std::string& reason)
     : Exception(unavailable("outcome_unknown",
                             "the database did not say whether the change was stored; look before you try again")
-                    .with("statement", std::move(statement))
-                    .with("reason", reason)) {}
+                    .because(statement + ": " + reason)) {}
 
 PoolExhausted::PoolExhausted(const std::string& reason)
     : Exception(unavailable("database_busy", reason).after(std::chrono::seconds(1))) {}

@@ -41,7 +41,7 @@ class ConnectionLost : public Exception {
 // have been committed. Look, never blindly retry. To a client this is 503 `outcome_unknown`.
 class CommitUnknown : public Exception {
  public:
-  CommitUnknown(std::string statement, const std::string& reason);
+  CommitUnknown(const std::string& statement, const std::string& reason);
 };
 
 // Too many callers wait for the database already (503 `database_busy`), or waited too long.

@@ -86,7 +86,10 @@ TEST(pg_faults, a_silent_server_is_given_up_and_replaced) {
   options.statement_timeout = 100ms;
   Connector connector(options);
   auto scenario = [&](Pool& pool) -> awaitable<> {
-    co_await pool.query(kEcho, 0);
+    // A big batch may take long; those after it may not.
+    Batch big;
+    for (int i = 0; i < 1000; ++i) big.add(kEcho, i);
+    co_await pool.run(std::move(big));
     net.proxy.half_open();
     // The caller's own timeout first, and then, without any, the connection's.
     Batch batch;
@@ -138,6 +141,27 @@ TEST(pg_faults, cancelled_callers_and_cuts_leave_the_pool_usable) {
     EXPECT_EQ(co_await code_of(pool.query(kEcho, 1)), "ok");
     EXPECT_EQ(co_await code_of(pool.acquire()), "ok");
   });
+}
+
+TEST(pg_faults, a_listener_that_is_never_answered_tries_again) {
+  Net net;
+  Metrics metrics;
+  auto options = test::connect_options(net.dsn);
+  Connector connector(options);
+  auto scenario = [&]() -> awaitable<> {
+    const auto executor = co_await this_executor();
+    const auto swept = std::make_shared<Completion<bool>>(executor);
+    Listener listener(executor, connector, {.answer_timeout = 300ms}, metrics);
+    listener.subscribe("work", {}, [&] { swept->complete(true); });
+    // Slow enough that the session opens within its timeout but the answer to LISTEN does not come within its own.
+    net.proxy.delay(0ms, 400ms);
+    listener.start();
+    EXPECT_FALSE(co_await swept->wait(std::chrono::steady_clock::now() + 2s));
+    net.proxy.pass();
+    EXPECT_TRUE(co_await swept->wait(std::chrono::steady_clock::now() + 30s));
+    co_await listener.stop();
+  };
+  run_blocking(scenario());
 }
 
 TEST(pg_faults, a_listener_notices_silence_and_sweeps_when_it_is_back) {

@@ -68,8 +68,11 @@ awaitable<> Listener::listen_forever() {
     std::optional<Error> failure;
     try {
       co_await serve();
-    } catch (const Exception& e) {
-      failure = e.error();
+    } catch (const boost::system::system_error& e) {
+      if (e.code() == asio::error::operation_aborted) throw;  // stopped
+      failure = error_of(std::current_exception());
+    } catch (const std::exception&) {
+      failure = error_of(std::current_exception());
     }
     if (mode_ != Mode::kConnecting) backoff.reset();
     mode_ = Mode::kConnecting;
@@ -89,7 +92,7 @@ awaitable<> Listener::serve() {
                                    {.on_notify = [this](auto channel, auto payload) { hear(channel, payload); },
                                     .on_drained = {},
                                     .on_close = [closed](const std::string& reason) { closed->complete(reason); }});
-  co_await connection->exec_script(listen_script());
+  co_await connection->exec_script(listen_script(), options_.answer_timeout);
   const bool proven = co_await prove();
   mode_ = proven ? Mode::kListening : Mode::kPolling;
   listening_.Set(proven ? 1 : 0);
@@ -141,14 +144,25 @@ void Listener::hear(std::string_view channel, std::string_view payload) {
   }
   notifications_total_.Increment();
   for (const auto& subscriber : subscribers_) {
-    if (subscriber.channel == channel && subscriber.on_notify) subscriber.on_notify(payload);
+    if (subscriber.channel == channel && subscriber.on_notify) {
+      tell(subscriber, [&] { subscriber.on_notify(payload); });
+    }
+  }
+}
+
+// One subscriber's bug is not another's, nor the loop's.
+void Listener::tell(const Subscriber& subscriber, const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception&) {
+    log::error("a subscriber failed", error_of(std::current_exception()), {{"channel", subscriber.channel}});
   }
 }
 
 void Listener::sweep() {
   sweeps_total_.Increment();
   for (const auto& subscriber : subscribers_) {
-    if (subscriber.on_sweep) subscriber.on_sweep();
+    if (subscriber.on_sweep) tell(subscriber, subscriber.on_sweep);
   }
 }
 

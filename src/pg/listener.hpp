@@ -63,6 +63,7 @@ class Listener {
   awaitable<> pause(std::chrono::milliseconds delay);
   void hear(std::string_view channel, std::string_view payload);
   void sweep();
+  static void tell(const Subscriber& subscriber, const std::function<void()>& call);
   std::string listen_script() const;
 
   Executor executor_;

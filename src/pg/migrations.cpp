@@ -49,7 +49,7 @@ Result<std::size_t> compare(const ResultSet& applied, std::span<const Migration>
       return fail(conflict("migration_missing",
                            fmt::format("the database has {} where this version of Fencepost has {}", name, ours.name)));
     }
-    if (ours.checksum() != row.get<std::string_view>("checksum")) {
+    if (ours.checksum != row.get<std::string_view>("checksum")) {
       return fail(conflict("migration_edited", fmt::format("{} was changed after it was applied; restore it and add "
                                                            "a new migration instead",
                                                            ours.name)));
@@ -67,7 +67,7 @@ awaitable<ResultSet> run_one(Connection& connection, const Batch& batch) {
 awaitable<> apply(Connection& connection, const Migration& migration) {
   // The simple protocol runs the text and the row below as one transaction.
   const auto script = fmt::format("{}\n;INSERT INTO schema_migration (version, name, checksum) VALUES ({}, '{}', '{}')",
-                                  migration.sql, migration.version, migration.name, migration.checksum());
+                                  migration.sql, migration.version, migration.name, migration.checksum);
   co_await connection.exec_script(script);
   log::info("migration applied", {{"migration", migration.name}});
 }
@@ -77,7 +77,7 @@ awaitable<Result<std::vector<std::string>>> apply_missing(Connection& connection
   // The lock belongs to the session and goes with it, however this ends.
   Batch lock;
   lock.add(kLock, kMigrationLock).statement_timeout(std::chrono::milliseconds(0));
-  co_await connection.run(lock);
+  co_await connection.run(lock, {.access = Access::kRead});  // a lock that is lost has changed nothing
   co_await connection.exec_script("SET statement_timeout = 0");
   // Asked first: CREATE … IF NOT EXISTS wants the right to create even when there is nothing to do, and a node that
   // somebody else migrates for need not have it.
@@ -101,9 +101,8 @@ awaitable<Result<std::vector<std::string>>> apply_missing(Connection& connection
 
 }  // namespace
 
-std::string Migration::checksum() const {
-  return sha256_hex(sql);
-}
+Migration::Migration(int number, std::string what, std::string_view text)
+    : version(number), name(std::move(what)), sql(text), checksum(sha256_hex(text)) {}
 
 const std::vector<Migration>& embedded_migrations() {
   static const auto all = [] {
@@ -114,7 +113,7 @@ const std::vector<Migration>& embedded_migrations() {
       if (ec != std::errc{} || end != file.name.data() + 4 || !file.name.ends_with(".sql")) {
         throw Exception(internal("bad_migration", fmt::format("'{}' is not NNNN_what.sql", file.name)));
       }
-      migrations.push_back({version, std::string(file.name.substr(0, file.name.size() - 4)), file.content});
+      migrations.emplace_back(version, std::string(file.name.substr(0, file.name.size() - 4)), file.content);
     }
     std::ranges::sort(migrations, {}, &Migration::version);
     const auto twin = std::ranges::adjacent_find(migrations, {}, &Migration::version);

@@ -18,11 +18,12 @@
 namespace fencepost::pg {
 
 struct Migration {
-  int version;
-  std::string name;  // "0001_api_keys"
-  std::string_view sql;
+  Migration(int number, std::string what, std::string_view text);
 
-  std::string checksum() const;  // SHA-256 in hex
+  int version;
+  std::string name;  // "0001_api_key"
+  std::string_view sql;
+  std::string checksum;  // SHA-256 in hex
 };
 
 // Those of this program, in order. Throws if two have the same number or a name does not start with one.

@@ -46,7 +46,7 @@ TEST(pg_migrations, an_edited_one_is_a_clear_error) {
   TestDatabase db;
   ASSERT_TRUE(migrate_now(db, kTwo).has_value());
   auto edited = kTwo;
-  edited[0].sql = "CREATE TABLE a (id bigint)";
+  edited[0] = Migration(1, "0001_first", "CREATE TABLE a (id bigint)");
   const auto outcome = migrate_now(db, edited);
   ASSERT_FALSE(outcome.has_value());
   EXPECT_EQ(outcome.error().code, "migration_edited");

@@ -33,10 +33,6 @@ Lease::~Lease() {
   if (connection_) pool_->give_back(std::move(connection_));
 }
 
-void Lease::discard() {
-  connection_->close("discarded with work still open");
-}
-
 awaitable<> Pool::Line::stand(std::chrono::milliseconds timeout) {
   const auto start = Clock::now();
   const auto place = tickets_.insert(tickets_.end(), std::make_shared<Completion<bool>>(executor_));
@@ -233,7 +229,7 @@ awaitable<Lease> Pool::acquire() {
   }
   std::exception_ptr failure;
   try {
-    auto connection = co_await connector_.connect(executor_);
+    auto connection = co_await connector_.connect(executor_, deadline);
     connected_total_.Increment();
     connection->start({});
     co_return Lease(*this, std::move(connection));
@@ -247,12 +243,10 @@ awaitable<Lease> Pool::acquire() {
 void Pool::give_back(std::shared_ptr<Connection> connection) {
   --lent_;
   lent_gauge_.Decrement();
-  if (connection && connection->is_open()) {
-    if (stopping_ || connection->in_flight() > 0) {
-      connection->close("given back with work still open");
-    } else {
-      idle_.push_back(std::move(connection));
-    }
+  if (connection && !stopping_ && connection->is_clean()) {
+    idle_.push_back(std::move(connection));
+  } else if (connection) {
+    connection->close("given back with work still open");
   }
   exclusive_line_.admit_one();
   drained_.cancel();

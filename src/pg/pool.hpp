@@ -38,8 +38,8 @@ struct PoolOptions {
 
 class Pool;
 
-// An exclusive connection, given back when this goes out of scope. If anything is still open on it (a
-// transaction, an answer) call discard() first, and the session is ended instead.
+// An exclusive connection, given back when this goes out of scope. If anything is still open on it (a transaction,
+// an answer), which is how a cancelled user leaves it, the session is ended instead.
 class Lease {
  public:
   Lease(Pool& pool, std::shared_ptr<Connection> connection) : pool_(&pool), connection_(std::move(connection)) {}
@@ -49,7 +49,6 @@ class Lease {
 
   Connection& operator*() const { return *connection_; }
   Connection* operator->() const { return connection_.get(); }
-  void discard();
 
  private:
   Pool* pool_;

@@ -232,6 +232,62 @@ TEST(pg_transaction, a_body_that_throws_leaves_nothing_and_a_clean_session) {
   });
 }
 
+TEST(pg_transaction, a_body_that_swallows_an_error_is_not_taken_for_committed) {
+  TestDatabase db;
+  db.exec("CREATE TABLE t (id int PRIMARY KEY)");
+  with_pool(db.dsn(), {}, [&](Pool& pool) -> awaitable<> {
+    auto swallow = [](Transaction& tx) -> awaitable<> {
+      co_await tx.query(kInsert, 1);
+      try {
+        co_await tx.query(kInsert, 1);
+      } catch (const QueryError& e) {
+        EXPECT_TRUE(e.is_unique_violation());
+      }
+    };
+    EXPECT_EQ(co_await code_of(transaction(pool, swallow)), "transaction_aborted");
+    EXPECT_EQ(db.exec("SELECT count(*) FROM t"), "0");
+  });
+}
+
+TEST(pg_transaction, a_cancelled_one_leaves_nothing_for_the_next_borrower_to_commit) {
+  TestDatabase db;
+  db.exec("CREATE TABLE t (id int PRIMARY KEY)");
+  with_pool(db.dsn(), {.exclusive_connections = 1}, [&](Pool& pool) -> awaitable<> {
+    const auto inserted = std::make_shared<Completion<bool>>(pool.executor());
+    auto insert_and_dawdle = [&](Transaction& tx) -> awaitable<> {
+      co_await tx.query(kInsert, 1);
+      inserted->complete(true);
+      asio::steady_timer never(pool.executor(), std::chrono::steady_clock::time_point::max());
+      co_await never.async_wait(asio::use_awaitable);
+    };
+    TaskGroup group(pool.executor(), "cancelled", 1);
+    EXPECT_TRUE(group.spawn(transaction(pool, insert_and_dawdle)));
+    EXPECT_TRUE(co_await inserted->wait(std::chrono::steady_clock::now() + 10s));
+    co_await group.stop(0ms);
+    auto insert_another = [](Transaction& tx) -> awaitable<> { co_await tx.query(kInsert, 2); };
+    EXPECT_EQ(co_await code_of(transaction(pool, insert_another)), "ok");
+    EXPECT_EQ(db.exec("SELECT string_agg(id::text, ',') FROM t"), "2");
+  });
+}
+
+TEST(pg_transaction, timeouts_of_the_first_batch_hold_and_so_does_the_isolation) {
+  constexpr Statement kSettings{"show_settings", R"(
+    SELECT current_setting('lock_timeout'), current_setting('transaction_isolation'))"};
+  TestDatabase db;
+  with_pool(db.dsn(), {}, [&](Pool& pool) -> awaitable<> {
+    auto body = [&](Transaction& tx) -> awaitable<> {
+      Batch batch;
+      batch.add(kSettings).lock_timeout(1234ms);
+      const auto results = co_await tx.run(std::move(batch));
+      EXPECT_EQ(results.size(), 1U);
+      EXPECT_EQ(results[0].one().get<std::string>(0), "1234ms");
+      EXPECT_EQ(results[0].one().get<std::string>(1), "serializable");
+    };
+    co_await transaction(pool, body, Isolation::kSerializable);
+    EXPECT_EQ((co_await pool.query(kSettings)).one().get<std::string>(0), "0");
+  });
+}
+
 TEST(pg_transaction, serialization_failures_are_tried_again_until_all_are_in) {
   constexpr Statement kRead{"read_counter", "SELECT value FROM counter"};
   constexpr Statement kWrite{"write_counter", "UPDATE counter SET value = $1"};

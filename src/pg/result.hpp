@@ -106,6 +106,8 @@ class ResultSet {
   Row one() const;
   // Rows touched by INSERT, UPDATE, DELETE; rows returned by SELECT. Zero is an answer.
   std::int64_t affected() const;
+  // What was done, as PostgreSQL puts it: "UPDATE 3", "COMMIT", "ROLLBACK".
+  std::string_view command() const { return result_ ? PQcmdStatus(result_.get()) : ""; }
 
   class Iterator {
    public:

@@ -28,15 +28,10 @@ const Statement& begin_statement(Isolation isolation) {
 }  // namespace
 
 awaitable<std::vector<ResultSet>> Transaction::run(Batch batch) {
-  // Nothing is committed before commit(), so a connection lost on the way is simply lost.
-  if (begun_) co_return co_await connection_.run(batch, {.access = Access::kRead});
+  if (!begun_) batch.prologue(begin_statement(isolation_));
   begun_ = true;
-  Batch with_begin;
-  with_begin.add(begin_statement(isolation_));
-  for (const auto& entry : batch.entries()) with_begin.add_params(*entry.statement, entry.params);
-  auto results = co_await connection_.run(with_begin, {.access = Access::kRead});
-  results.erase(results.begin());
-  co_return results;
+  // Nothing is committed before commit(), so a connection lost on the way is simply lost.
+  co_return co_await connection_.run(batch, {.access = Access::kRead});
 }
 
 awaitable<ResultSet> Transaction::run_one(Batch batch) {
@@ -48,7 +43,11 @@ awaitable<> Transaction::commit() {
   if (!begun_) co_return;
   Batch batch;
   batch.add(kCommit);
-  co_await connection_.run(batch, {.access = Access::kWrite});
+  const auto results = co_await connection_.run(batch, {.access = Access::kWrite});
+  // COMMIT of a transaction that has failed is answered, politely, with ROLLBACK: the body has swallowed an error.
+  if (results.front().command() != "COMMIT") {
+    throw Exception(internal("transaction_aborted", "a statement failed and the transaction went on as if it had not"));
+  }
 }
 
 awaitable<> Transaction::rollback() {
@@ -70,8 +69,7 @@ awaitable<bool> clean_up_and_retry(Pool& pool, Lease& lease, Transaction& tx, st
     // Our own refusal inside the body: the session is fine. A lost one is not worth asking.
     clean = lease->is_open();
   } catch (const std::exception&) {
-    // Cancelled, most likely: an awaited ROLLBACK would be cancelled too, so the session goes.
-    lease.discard();
+    // A bug in the body. The session still has its transaction open, so the pool will not take it back.
   }
   if (clean) {
     try {

@@ -6,7 +6,9 @@
 //     …
 //   });
 //
-// The body may run several times (deadlock, serialization failure): it must not touch the outside world.
+// The body may run several times (deadlock, serialization failure): it must not touch the outside world. After a
+// QueryError the transaction is lost: a body that swallows one gets `transaction_aborted` instead of a commit. When
+// the caller is cancelled, the session ends with whatever it had open.
 #pragma once
 
 #include <exception>
@@ -25,7 +27,7 @@ class Transaction {
  public:
   Transaction(Connection& connection, Isolation isolation) : connection_(connection), isolation_(isolation) {}
 
-  // One round trip; BEGIN rides along with the first.
+  // One round trip; BEGIN rides along with the first. A batch's timeouts hold from there to the transaction's end.
   awaitable<std::vector<ResultSet>> run(Batch batch);
 
   template <class... Values>

@@ -183,6 +183,7 @@ std::string render(Format format, std::string_view message, const Error* error, 
     writer.append("code", std::string_view(error->code));
     writer.append("error", std::string_view(error->message));
     for (const auto& [key, value] : error->context) writer.append(key, std::string_view(value));
+    if (!error->cause.empty()) writer.append("cause", std::string_view(error->cause));
   }
   return out;
 }

@@ -24,7 +24,7 @@ awaitable<bool> StopSequence::run(std::chrono::milliseconds total) {
     stages_.pop_back();
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     const auto finished = std::make_shared<Completion<std::exception_ptr>>(executor);
-    asio::co_spawn(executor, run_stage(stage, std::max(left, std::chrono::milliseconds(0))),
+    asio::co_spawn(executor, run_stage(stage, std::max(left / 2, std::chrono::milliseconds(0))),
                    [finished](const std::exception_ptr& failure) { finished->complete(failure); });
     if (!co_await finished->wait(deadline)) {
       log::error("stopping took too long", {{"stage", stage->name}});

@@ -13,8 +13,8 @@ namespace fencepost {
 
 class StopSequence {
  public:
-  // A stage gets the time that is left and should be done within it.
-  using Stage = std::function<awaitable<>(std::chrono::milliseconds left)>;
+  // A stage is told how long it may take: half of what is left, so that a slow one leaves time for the others.
+  using Stage = std::function<awaitable<>(std::chrono::milliseconds limit)>;
 
   // Call right after the thing has started.
   void add(std::string name, Stage stop);

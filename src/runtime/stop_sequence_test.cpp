@@ -50,24 +50,24 @@ TEST(stop_sequence, a_stage_begins_when_the_one_before_has_ended) {
   });
 }
 
-TEST(stop_sequence, tells_each_stage_how_much_time_is_left) {
+TEST(stop_sequence, tells_each_stage_that_it_may_take_half_of_what_is_left) {
   on_loop([]() -> awaitable<> {
-    std::vector<milliseconds> left;
+    std::vector<milliseconds> limits;
     StopSequence stops;
-    stops.add("second", [&](milliseconds time) -> awaitable<> {
-      left.push_back(time);
+    stops.add("second", [&](milliseconds limit) -> awaitable<> {
+      limits.push_back(limit);
       co_return;
     });
-    stops.add("first", [&](milliseconds time) -> awaitable<> {
-      left.push_back(time);
+    stops.add("first", [&](milliseconds limit) -> awaitable<> {
+      limits.push_back(limit);
       asio::steady_timer timer(co_await asio::this_coro::executor, 5ms);
       co_await timer.async_wait(asio::use_awaitable);
     });
     EXPECT_TRUE(co_await stops.run(10s));
-    EXPECT_EQ(left.size(), 2U);
-    EXPECT_LE(left.at(0), 10s);
-    EXPECT_GT(left.at(0), 5s);
-    EXPECT_LE(left.at(1), left.at(0) - 4ms);
+    EXPECT_EQ(limits.size(), 2U);
+    EXPECT_LE(limits.at(0), 5s);
+    EXPECT_GT(limits.at(0), 4s);
+    EXPECT_LE(limits.at(1), limits.at(0) - 2ms);
   });
 }
 

@@ -68,7 +68,7 @@ awaitable<bool> TaskGroup::wait_until_empty(std::chrono::steady_clock::time_poin
     emptied_.expires_at(deadline);
     co_await emptied_.async_wait(use_tuple);
   }
-  co_return running_.empty();
+  co_return size() == 0;
 }
 
 }  // namespace fencepost

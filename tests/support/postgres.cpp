@@ -89,7 +89,7 @@ std::string random_name() {
 // Changes whenever a migration does, so that a server that outlives a build never serves an old schema.
 std::string migrated_template_name() {
   std::string checksums;
-  for (const auto& migration : pg::embedded_migrations()) checksums += migration.checksum();
+  for (const auto& migration : pg::embedded_migrations()) checksums += migration.checksum;
   return "template_" + sha256_hex(checksums).substr(0, 16);
 }
 
