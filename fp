@@ -66,19 +66,26 @@ missing_packages() {
 # server before must not have one running after: a policy that denies every start is in place while apt runs
 # (invoke-rc.d asks it), and what was enabled for the next boot is disabled again. Servers that were there before
 # are none of our business, and neither is a policy that somebody else has set.
+policy_mark='# fencepost: no server starts while ./fp installs packages'
+
 install_packages() {
   local policy=/usr/sbin/policy-rc.d new=("$@") had_main_cluster=no own_policy=no status=0
   [[ -e /etc/postgresql/15/main ]] && had_main_cluster=yes
-  if [[ ! -e $policy ]]; then
+  # One with our mark is left from a run that was killed: still ours.
+  if [[ ! -e $policy ]] || grep -qs "$policy_mark" "$policy"; then
     own_policy=yes
-    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
+    printf '#!/bin/sh\n%s\nexit 101\n' "$policy_mark" | as_root tee "$policy" >/dev/null
     as_root chmod 755 "$policy"
   fi
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0)
   # --no-remove: Boost 1.81 cannot live beside 1.74's headers, and which of them goes is not ours to decide.
   { off_terminal_quietly as_root "${apt[@]}" update &&
     off_terminal_quietly as_root "${apt[@]}" install --no-install-recommends --no-remove "${new[@]}"; } || status=$?
-  if [[ $own_policy == yes ]]; then as_root rm -f "$policy"; fi
+  if [[ $own_policy == yes ]]; then
+    as_root rm -f "$policy"
+    trap - EXIT
+  fi
   ((status == 0)) || die "apt could not install: ${new[*]}"
 
   if [[ " ${new[*]} " == *" postgresql-15 "* ]]; then

@@ -90,6 +90,7 @@ TEST(cluster_layout, a_group_may_open_what_is_closed_to_others) {
 TEST(cluster_layout, data_goes_where_its_user_can_reach_it_and_always_to_the_same_place) {
   const test::TempDir root("layout");
   const Credentials stranger{12345, 12345, {}};
+  fs::permissions(root.path(), fs::perms(0700));
   EXPECT_EQ(place_data_dir(root / "pg", std::nullopt, "/fallback"), root / "pg") << "ourselves";
   const auto placed = place_data_dir(root / "pg", stranger, "/fallback");
   EXPECT_THAT(placed.string(), StartsWith("/fallback/"));
