@@ -86,10 +86,8 @@ class Pgbench {
         run({"-n", "-S", "-M", "prepared", "-c", std::to_string(kClients), "-j", "2", "-T", std::to_string(seconds)});
     constexpr std::string_view kMark = "tps = ";
     const auto at = said.find(kMark);
-    double tps = 0;
-    if (at == std::string::npos || (tps = std::strtod(said.c_str() + at + kMark.size(), nullptr)) <= 0) {
-      throw Exception(internal("pgbench", "pgbench did not say how fast it was: " + said));
-    }
+    const double tps = at == std::string::npos ? 0 : std::strtod(said.c_str() + at + kMark.size(), nullptr);
+    if (tps <= 0) throw Exception(internal("pgbench", "pgbench did not say how fast it was: " + said));
     return tps;
   }
 

@@ -35,6 +35,7 @@ struct CommandLine {
 void add_config_flags(CLI::App& command, CommandLine& line) {
   command.add_option("-c,--config", line.config.config_file, "Configuration file (also FENCEPOST_CONFIG)");
   command.add_option("--dsn", line.dsn, "Database, in place of database.dsn");
+  command.add_option("--data-dir", line.config.data_dir, "The data directory of a running 'up', to use its database");
 }
 
 void add_running(CLI::App& app, CommandLine& line) {

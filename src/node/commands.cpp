@@ -1,15 +1,35 @@
 #include "node/commands.hpp"
 
-#include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
 
+#include "base/json.hpp"
+#include "base/json_reader.hpp"
 #include "node/database_session.hpp"
 #include "node/node.hpp"
 #include "pg/migrations.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost {
+
+namespace {
+
+// What a running `up` has announced.
+Result<std::string> dsn_of_up(const std::filesystem::path& data_dir) {
+  const auto file = data_dir / "up.json";
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (text.empty()) {
+    return fail(not_found("not_up", fmt::format("there is no {}: is 'fencepost up' running there?", file.string())));
+  }
+  const auto document = parse_json(text, text.size());
+  if (!document) return fail(document.error());
+  return JsonReader(*document, "up.json").field("dsn").string();
+}
+
+}  // namespace
 
 Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required) {
   ConfigSources sources;
@@ -24,6 +44,11 @@ Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required)
     sources.file = std::move(*text);
   }
   sources.flags = flags.overrides;
+  if (!flags.data_dir.empty()) {
+    auto dsn = dsn_of_up(flags.data_dir);
+    if (!dsn) return fail(dsn.error());
+    sources.flags.push_back({"--data-dir", "database.dsn", std::move(*dsn)});
+  }
   sources.required = std::move(required);
   return load_config(sources);
 }

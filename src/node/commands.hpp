@@ -16,10 +16,10 @@ inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
 
-// Where a command that works on an existing installation finds its configuration: the file, or, for `up` users, the
-// data directory that `up` made.
+// Where a command finds its configuration.
 struct ConfigFlags {
   std::string config_file;  // empty: FENCEPOST_CONFIG, or none
+  std::string data_dir;     // of a running `up`, whose database is then meant; empty: none
   std::vector<ConfigFlag> overrides;
 };
 Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required);

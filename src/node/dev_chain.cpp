@@ -260,8 +260,10 @@ class DevChain::Supervisor {
     const auto deadline = launched_ + options_.start_timeout;
     for (;;) {
       const auto id = co_await call("eth_chainId");
-      if (id && id->is_string() && id->as_string() == fmt::format("{:#x}", kChainId)) co_return Result<void>{};
-      const auto ended = co_await child_->wait_until(steady_clock::now() + 25ms);
+      const bool answered = id && id->is_string() && id->as_string() == fmt::format("{:#x}", kChainId);
+      // Somebody else's anvil on the port would answer the same; ours then ends at once, because it cannot listen.
+      const auto ended = co_await child_->wait_until(steady_clock::now() + (answered ? 100ms : 25ms));
+      if (answered && !ended) co_return Result<void>{};
       if (ended || steady_clock::now() >= deadline) {
         co_return fail(unavailable(
             "dev_chain_failed",

@@ -71,6 +71,7 @@ TEST(lanes, tasks_of_one_key_run_one_by_one_in_the_order_each_thread_posted_them
   {
     House house;
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < kEach; ++i) {
@@ -153,6 +154,7 @@ TEST(lanes, a_flood_from_many_threads_cannot_outrun_the_limit) {
   std::atomic<int> ran{0};
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < 100; ++i) {
