@@ -16,7 +16,7 @@ packages_libraries=(
 packages_run=(postgresql-15 ca-certificates)
 packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl)
 packages_lint=(clang-format-19 clang-tidy-19 shellcheck)
-packages_bench=(libbenchmark-dev nginx-light wrk)
+packages_bench=(libbenchmark-dev nginx-light wrk curl)
 
 # --- saying things ----------------------------------------------------------------------------------------------
 
@@ -274,7 +274,7 @@ cmd_bench() {
   need "to build Fencepost and to measure it against others" "${packages_bench[@]}"
   say "building release with benchmarks"
   quietly cmake --preset release -B build/bench -DFENCEPOST_BENCH=ON || die "cmake failed"
-  cmake --build build/bench
+  cmake --build build/bench --target benchmarks
   FENCEPOST_BUILD=build/bench exec bench/run.sh "${1:-}"
 }
 
