@@ -7,6 +7,7 @@
 #include "evm/json_rpc.hpp"
 #include "runtime/runtime.hpp"
 #include "tests/support/anvil.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/tcp_proxy.hpp"
 
 namespace fencepost::evm {
@@ -86,6 +87,8 @@ TEST_F(JsonRpcAnvilTest, a_transaction_is_followed_at_the_node_that_took_it) {
     pinned.endpoint = endpoint;
     return call("eth_getTransactionReceipt", {*text}, pinned);
   };
+  // It mines each transaction at once, but answers before it has.
+  ASSERT_TRUE(test::eventually([&] { return !receipt_from(hash->endpoint())->is_null(); }));
   EXPECT_EQ(receipt_from(hash->endpoint())->as_json()->at("status"), "0x1");
   EXPECT_TRUE(receipt_from(1 - hash->endpoint())->is_null());
 }
