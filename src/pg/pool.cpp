@@ -182,16 +182,18 @@ awaitable<> Pool::keep_connected(std::size_t slot) {
   while (!stopping_) {
     std::optional<Error> failure;
     try {
-      const auto connection = co_await connector_.connect(executor_);
+      const auto session = co_await connector_.connect(executor_);
       const auto closed = std::make_shared<Completion<std::string>>(executor_);
-      connection->start({.on_notify = {},
-                         .on_drained =
-                             [this] {
-                               shared_line_.admit_one();
-                               drained_.cancel();
-                             },
-                         .on_close = [closed](const std::string& reason) { closed->complete(reason); }});
-      shared_[slot] = connection;
+      // Owned here, so that it ends with this coroutine, also when that is cancelled on its next line.
+      const OwnedConnection connection(session,
+                                       {.on_notify = {},
+                                        .on_drained =
+                                            [this] {
+                                              shared_line_.admit_one();
+                                              drained_.cancel();
+                                            },
+                                        .on_close = [closed](const std::string& reason) { closed->complete(reason); }});
+      shared_[slot] = session;
       connected_total_.Increment();
       backoff.reset();
       for (std::size_t i = 0; i < options_.max_in_flight; ++i) shared_line_.admit_one();

@@ -49,6 +49,18 @@ TEST(pg_pool, serves_many_callers_over_one_connection) {
   });
 }
 
+TEST(pg_pool, may_be_stopped_at_any_moment_of_its_first_connect) {
+  TestDatabase db;
+  for (int moment = 0; moment < 60; ++moment) {
+    with_pool(db.dsn(), {}, [&](Pool& pool) -> awaitable<> {
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(150 * moment);
+      while (std::chrono::steady_clock::now() < deadline) {
+        co_await asio::post(pool.executor(), asio::use_awaitable);
+      }
+    });
+  }
+}
+
 TEST(pg_pool, refuses_at_once_when_the_line_is_full) {
   TestDatabase db;
   with_pool(db.dsn(), {.max_in_flight = 1, .queue_limit = 5}, [](Pool& pool) -> awaitable<> {
