@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <boost/json/parse.hpp>
+
 #include "tests/support/eventually.hpp"
 #include "tests/support/fencepost.hpp"
 #include "tests/support/postgres.hpp"
@@ -141,6 +143,21 @@ TEST_F(Serve, mistakes_in_the_configuration_are_all_named_at_once) {
   EXPECT_NE(ended.err.find("fencepost.yaml:3"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("pool_size"), std::string::npos) << ended.err;
   EXPECT_NE(ended.err.find("fencepost.yaml:5"), std::string::npos) << ended.err;
+}
+
+TEST_F(Serve, the_doctors_verdict_is_the_exit_code) {
+  write_config(db_.dsn());
+  ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
+  const auto well = fencepost({"doctor", "--config", config_.string(), "--json"});
+  EXPECT_EQ(well.status.code, 0) << well.out;
+  for (const auto& finding : boost::json::parse(well.out).as_array()) {
+    EXPECT_NE(finding.at("status").as_string(), "fail") << well.out;
+  }
+  write_config("postgresql://nobody:secret@127.0.0.1:1/none");
+  const auto ill = fencepost({"doctor", "--config", config_.string()});
+  EXPECT_EQ(ill.status.code, 1);
+  EXPECT_NE(ill.out.find("FAIL  database"), std::string::npos) << ill.out;
+  EXPECT_EQ(ill.out.find("secret"), std::string::npos);
 }
 
 TEST_F(Serve, the_command_line_explains_itself) {
