@@ -35,7 +35,7 @@ endfunction()
 # All targets have the same flags, so one precompiled header serves them all.
 function(fencepost_use_pch target)
   if(NOT TARGET fencepost_pch)
-    file(WRITE "${CMAKE_BINARY_DIR}/pch.cpp" "")
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/pch.cpp" CONTENT "")  # touched only when it is not there
     add_library(fencepost_pch STATIC "${CMAKE_BINARY_DIR}/pch.cpp")
     target_link_libraries(fencepost_pch PRIVATE fencepost_asio fmt::fmt spdlog::spdlog fencepost_flags)
     target_precompile_headers(fencepost_pch PRIVATE "${CMAKE_SOURCE_DIR}/src/base/pch.hpp")
