@@ -22,6 +22,7 @@
 #include "pg/database.hpp"
 #include "pg/embedded_cluster.hpp"
 #include "runtime/log.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace {
 
@@ -48,27 +49,6 @@ int setting(const char* name, int otherwise) {
   }
   return value;
 }
-
-class ScratchDir {
- public:
-  ScratchDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "fencepost-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Exception(internal("no_scratch_dir", "cannot make " + name));
-    path_ = name;
-    ::chmod(name.c_str(), 0711);  // the cluster may run as another user
-  }
-  ~ScratchDir() {
-    std::error_code ignored;  // nothing to be done about it while leaving
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchDir(const ScratchDir&) = delete;
-  ScratchDir& operator=(const ScratchDir&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 class Pgbench {
  public:
@@ -257,7 +237,7 @@ int run(const std::vector<std::string_view>& wanted) {
   }
   const int rounds = setting("ROUNDS", 3);
   const std::chrono::seconds time(setting("SECONDS_PER_ROUND", 5));
-  const ScratchDir dir;
+  const test::TempDir dir("bench");
   const auto cluster = pg::EmbeddedCluster::start({.data_dir = dir.path() / "postgres"});
   if (!cluster) throw Exception(cluster.error());
   const Pgbench pgbench(**cluster);

@@ -1,5 +1,6 @@
 // `fencepost serve` and its companions, against a real database.
 #include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -116,6 +117,46 @@ TEST_F(Serve, a_host_list_with_session_attributes_finds_the_one_that_takes_write
                " target_session_attrs=read-write");
   auto node = start();
   EXPECT_TRUE(becomes_ready()) << node.output();
+}
+
+TEST_F(Serve, a_session_lost_while_it_waits_to_migrate_is_not_the_end) {
+  write_config(db_.dsn());
+  const auto waiting = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'";
+  std::jthread other_node([&] { db_.exec("SELECT pg_advisory_lock(x'66656e6365706f73'::bigint), pg_sleep(4)"); });
+  ASSERT_TRUE(eventually([&] { return db_.exec("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") != "0"; }));
+  auto node = start();
+  ASSERT_TRUE(eventually([&] { return db_.exec(std::string("SELECT count(*) ") + waiting) == "1"; })) << node.output();
+  db_.exec(std::string("SELECT pg_terminate_backend(pid) ") + waiting);
+  EXPECT_TRUE(becomes_ready()) << node.output();
+}
+
+TEST_F(Serve, stops_in_time_although_the_database_does_not_answer) {
+  write_config(db_.dsn(), "runtime:\n  stop_timeout: 4s\n");
+  ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
+  const auto key = create_key({"--scope", "admin"}).first;
+  auto node = start();
+  ASSERT_TRUE(becomes_ready()) << node.output();
+  std::jthread locker([&] {
+    EXPECT_THROW(db_.exec("BEGIN; LOCK TABLE api_key; SELECT pg_sleep(60)"), Exception);  // ended below
+  });
+  ASSERT_TRUE(eventually([&] {
+    return db_.exec(
+               "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()") !=
+           "0";
+  }));
+  std::jthread client([&] { ask({.url = url("/api/v1/whoami"), .key = key}); });
+  ASSERT_TRUE(eventually([&] {
+    return db_.exec(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "
+               "'Lock'") != "0";
+  }));
+  const auto before = std::chrono::steady_clock::now();
+  const auto ended = node.interrupt();
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 6s);
+  EXPECT_TRUE(ended.success()) << ended.to_string() << "\n" << node.output();
+  db_.exec(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = "
+      "current_database()");
 }
 
 TEST_F(Serve, an_edited_migration_stops_the_start_with_its_name) {

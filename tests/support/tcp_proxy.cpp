@@ -81,12 +81,12 @@ void close_with_reset(Socket& socket) {
 }  // namespace
 
 struct TcpProxy::World {
-  explicit World(Endpoint server) : target(std::move(server)), placeholder(context), acceptor(context) {
+  explicit World(Endpoint server) : target(std::move(server)), reservation(context), acceptor(context) {
     // Bound for as long as we live but never listening, so that the port stays ours while we refuse.
-    placeholder.open(tcp::v4());
-    placeholder.set_option(ReusePort(true));
-    placeholder.bind({asio::ip::address_v4::loopback(), 0});
-    port = placeholder.local_endpoint().port();
+    reservation.open(tcp::v4());
+    reservation.set_option(ReusePort(true));
+    reservation.bind({asio::ip::address_v4::loopback(), 0});
+    port = reservation.local_endpoint().port();
     listen();
     thread = std::thread([this] { context.run(); });
   }
@@ -255,7 +255,7 @@ struct TcpProxy::World {
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
   Endpoint target;
-  tcp::socket placeholder;
+  tcp::socket reservation;
   tcp::acceptor acceptor;
   std::uint16_t port = 0;
   std::list<ConnectionPtr> connections;
