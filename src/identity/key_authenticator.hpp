@@ -28,7 +28,7 @@ struct AuthenticatorOptions {
   std::uint32_t requests_per_second = 1000;  // for each key, on each node
   std::uint32_t burst = 2000;
   std::chrono::milliseconds remember{5000};
-  std::size_t remember_at_most = 10'000;  // keys, and addresses
+  std::size_t remember_at_most = 10'000;   // keys, and addresses
   std::uint32_t bad_keys_per_second = 20;  // from each address
   std::uint32_t bad_keys_burst = 100;
 };

@@ -45,8 +45,9 @@ awaitable<> ensure_dev_key(pg::Pool& pool, const Secret& text) {
   if (known) {
     const auto usable = identity::check_key(*known, *presented, SystemClock().now());
     if (usable) co_return;
-    throw Exception(conflict("dev_key_useless", fmt::format("{}; delete dev-api-key in the data directory and start again",
-                                                            usable.error().message)));
+    throw Exception(
+        conflict("dev_key_useless",
+                 fmt::format("{}; delete dev-api-key in the data directory and start again", usable.error().message)));
   }
   identity::ApiKey key;
   key.key_id = presented->key_id;

@@ -58,7 +58,9 @@ class Readiness {
   }
 
  private:
-  static Error not_now(std::string why) { return unavailable("not_ready", std::move(why)).after(std::chrono::seconds(1)); }
+  static Error not_now(std::string why) {
+    return unavailable("not_ready", std::move(why)).after(std::chrono::seconds(1));
+  }
 
   SystemParts parts_;
   std::atomic<std::chrono::steady_clock::rep> good_until_{0};
@@ -105,7 +107,8 @@ awaitable<Response> put_log_level(Request& request) {
   const auto level = log::parse_level(in.field("level").string());
   if (!level) in.field("level").reject(level.error().code, level.error().message);
   log::set_level(*level);
-  log::info("log level changed", {{"level", log::to_string(*level)}, {"by", request.principal()->label}, {"requestId", request.id()}});
+  log::info("log level changed",
+            {{"level", log::to_string(*level)}, {"by", request.principal()->label}, {"requestId", request.id()}});
   co_return Response::json(200, {{"level", std::string(log::to_string(*level))}});
 }
 

@@ -78,7 +78,7 @@ awaitable<std::vector<ResultSet>> Connection::run(const Batch& batch, RunOptions
 }
 
 awaitable<std::vector<ResultSet>> Connection::exec_script(std::string sql,
-                                                           std::optional<std::chrono::milliseconds> limit) {
+                                                          std::optional<std::chrono::milliseconds> limit) {
   if (!is_open()) throw ConnectionLost("the connection is closed");
   assert(in_flight_.empty() && "a script needs the connection to itself");
   const auto pending = std::make_shared<Pending>(executor_);

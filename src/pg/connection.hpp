@@ -80,7 +80,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Kind kind;
     Access access = Access::kWrite;
     std::vector<const Statement*> statements;
-    std::size_t hidden = 0;  // leading statements whose results the caller does not see
+    std::size_t hidden = 0;                             // leading statements whose results the caller does not see
     std::optional<std::chrono::milliseconds> patience;  // none: no limit
     std::shared_ptr<Pending> pending;                   // null for a prepare
     std::vector<ResultSet> results;

@@ -96,7 +96,9 @@ Connector::Connector(ConnectOptions options)
       patience_(libpq_timeout(options_) * host_count(options_) + std::chrono::seconds(1)),
       threads_(4) {}
 
-Connector::~Connector() { threads_.join(); }
+Connector::~Connector() {
+  threads_.join();
+}
 
 awaitable<std::shared_ptr<Connection>> Connector::connect(Executor executor, Deadline deadline) {
   const auto answer = std::make_shared<Completion<Opened>>(executor);
