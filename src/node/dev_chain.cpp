@@ -242,6 +242,14 @@ class DevChain::Supervisor {
       state_.set_aside();
       up = co_await launch_once();
     }
+    // Somebody took the port between our look at it and anvil's. Once users know the address it stays.
+    for (int tries = 0;
+         !up && !stopping_ && accounts_.empty() && tries < 3 && up.error().message.contains("Address already in use");
+         ++tries) {
+      port_ = choose_port(0);
+      url_ = fmt::format("http://127.0.0.1:{}", port_);
+      up = co_await launch_once();
+    }
     if (up) state_.keep_copy();
     co_return up;
   }
