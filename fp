@@ -12,7 +12,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 packages_build=(clang-19 lld-19 llvm-19 libclang-rt-19-dev cmake ninja-build ccache mold pkg-config)
 packages_libraries=(
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libpq-dev libssl-dev libyaml-cpp-dev libcli11-dev
-  libspdlog-dev libfmt-dev prometheus-cpp-dev libsimdjson-dev libcurl4-openssl-dev)
+  libspdlog-dev libfmt-dev prometheus-cpp-dev libsimdjson-dev libcurl4-openssl-dev libsecp256k1-dev
+  libcrypto++-dev)
 packages_run=(postgresql-15 ca-certificates)
 packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl)
 packages_lint=(clang-format-19 clang-tidy-19 shellcheck)
@@ -114,43 +115,54 @@ need_packages() {
   install_packages "${missing[@]}"
 }
 
-anvil_package() {
+foundry_system() {
   case $(uname -m) in
-    x86_64) echo anvil-linux-amd64 ;;
-    aarch64) echo anvil-linux-arm64 ;;
-    *) echo "anvil-linux-$(uname -m)" ;;
+    x86_64) echo linux-amd64 ;;
+    aarch64) echo linux-arm64 ;;
+    *) echo "linux-$(uname -m)" ;;
   esac
 }
 
 json_string() { sed -n "s|.*\"$2\": *\"\([^\"]*\)\".*|\1|p" "$1" | head -n 1; }
 
-# The local chain: the native program in npm's package. The wrapper package around it is not used, since it dies
-# without its child; and so the lock file, made for amd64, does not help on arm64.
-anvil_dir=node_modules/@foundry-rs/$(anvil_package)
-anvil_version=$(json_string package.json @foundry-rs/anvil-linux-amd64)
+# The local chain, and the tool our transactions are compared with: the native programs in npm's packages. The
+# wrapper packages around them are not used, since they die without their children; and so the lock file, made for
+# amd64, does not help on arm64.
+foundry_programs=(anvil cast)
+foundry_version=$(json_string package.json @foundry-rs/anvil-linux-amd64)
 
-chain_installed() {
-  [[ -x $anvil_dir/bin/anvil && $(json_string "$anvil_dir/package.json" version) == "$anvil_version" ]]
+foundry_dir() { echo "node_modules/@foundry-rs/$1-$(foundry_system)"; }
+
+foundry_installed() {
+  local program dir
+  for program in "${foundry_programs[@]}"; do
+    dir=$(foundry_dir "$program")
+    [[ -x $dir/bin/$program && $(json_string "$dir/package.json" version) == "$foundry_version" ]] || return 1
+  done
 }
 
 # What fetching the chain needs of Debian; nothing when it is there, or node came from elsewhere.
 packages_node() {
-  if chain_installed; then return; fi
+  if foundry_installed; then return; fi
   command -v npm >/dev/null || echo npm
   command -v node >/dev/null || echo nodejs
 }
 
-install_chain() {
-  if chain_installed; then return; fi
-  say "installing with npm, for the local chain: $(anvil_package) $anvil_version"
-  if [[ $(anvil_package) == anvil-linux-amd64 ]]; then
+install_foundry() {
+  local program dir
+  if foundry_installed; then return; fi
+  say "installing with npm, for the local chain: ${foundry_programs[*]} $foundry_version"
+  if [[ $(foundry_system) == linux-amd64 ]]; then
     quietly npm ci --ignore-scripts
-  else
-    mkdir -p "$anvil_dir"
-    quietly npm pack --pack-destination "$anvil_dir" "@foundry-rs/$(anvil_package)@$anvil_version"
-    tar -xzf "$anvil_dir"/*.tgz -C "$anvil_dir" --strip-components 1
-    rm -f "$anvil_dir"/*.tgz
+    return
   fi
+  for program in "${foundry_programs[@]}"; do
+    dir=$(foundry_dir "$program")
+    mkdir -p "$dir"
+    quietly npm pack --pack-destination "$dir" "@foundry-rs/$program-$(foundry_system)@$foundry_version"
+    tar -xzf "$dir"/*.tgz -C "$dir" --strip-components 1
+    rm -f "$dir"/*.tgz
+  done
 }
 
 # need WHY [PACKAGE…]: what building, running and testing needs, and these, in one go.
@@ -160,7 +172,7 @@ need() {
   mapfile -t node < <(packages_node)
   need_packages "$why" "${packages_build[@]}" "${packages_libraries[@]}" "${packages_run[@]}" "${packages_test[@]}" \
     "${node[@]}" "$@"
-  install_chain
+  install_foundry
 }
 
 cmd_setup() {
