@@ -3,10 +3,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
 
 namespace fencepost {
 
 using TimePoint = std::chrono::sys_time<std::chrono::microseconds>;
+
+// "2026-11-15T19:45:18.123456Z": how the API writes times.
+std::string to_rfc3339(TimePoint time);
 
 class Clock {
  public:

@@ -13,7 +13,7 @@
 #include "base/digest.hpp"
 #include "base/random.hpp"
 #include "identity/api_key_store.hpp"
-#include "node/private_file.hpp"
+#include "runtime/private_file.hpp"
 
 namespace fencepost {
 namespace {

@@ -16,7 +16,7 @@
 #include "node/dev_chain.hpp"
 #include "node/dev_key.hpp"
 #include "node/node.hpp"
-#include "node/private_file.hpp"
+#include "runtime/private_file.hpp"
 #include "node/system_routes.hpp"
 #include "pg/embedded_cluster.hpp"
 #include "runtime/log.hpp"

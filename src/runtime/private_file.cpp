@@ -1,4 +1,4 @@
-#include "node/private_file.hpp"
+#include "runtime/private_file.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -26,10 +26,15 @@ Result<void> write_private_file(const std::filesystem::path& file, std::string_v
   if (fd.get() < 0 || ::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) return fail(cannot_write(fresh, errno));
   while (!text.empty()) {
     const auto written = ::write(fd.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
     if (written < 0) return fail(cannot_write(fresh, errno));
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   if (::fsync(fd.get()) != 0 || ::rename(fresh.c_str(), file.c_str()) != 0) return fail(cannot_write(file, errno));
+  // The name is the directory's data: without this a loss of power could take the file with it.
+  const auto parent = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  const UniqueFd directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory || ::fsync(directory.get()) != 0) return fail(cannot_write(file, errno));
   return {};
 }
 

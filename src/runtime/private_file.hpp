@@ -8,7 +8,8 @@
 
 namespace fencepost {
 
-// Writes a new file of mode 0600 beside it and renames it over, so that a reader sees the old text or the new one.
+// Writes a new file of mode 0600 beside it and renames it over, so that a reader sees the old text or the new one,
+// also after a loss of power. kInternal `cannot_write` with the reason. Blocks.
 Result<void> write_private_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace fencepost

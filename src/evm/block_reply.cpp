@@ -1,0 +1,313 @@
+#include "evm/block_reply.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "base/text.hpp"
+
+namespace fencepost::evm {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// Thrown inside this file only, beside simdjson's own; `parse` turns both into a Result.
+struct BadShape {
+  std::string message;
+};
+
+Error bad_result(std::string message) {
+  return unavailable("bad_rpc_result", std::move(message));
+}
+
+// Runs `read` on the parsed text. The copy gives simdjson the padding it reads beyond the end.
+template <class Read>
+auto parse(std::string_view text, std::string_view what, Read read)
+    -> Result<decltype(read(std::declval<ondemand::document&>()))> {
+  try {
+    const simdjson::padded_string padded(text);
+    ondemand::parser parser;
+    auto document = parser.iterate(padded).value();
+    auto result = read(document);
+    if (!document.at_end()) return fail(bad_result(fmt::format("{} goes on after its end", what)));
+    return result;
+  } catch (const simdjson::simdjson_error& broken) {
+    return fail(bad_result(fmt::format("{} is malformed: {}: {}", what, broken.what(), quote(text))));
+  } catch (const BadShape& shape) {
+    return fail(bad_result(fmt::format("{}: {}", what, shape.message)));
+  }
+}
+
+std::string lowercase(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return lower;
+}
+
+std::string_view text_of(ondemand::value value, std::string_view member) {
+  std::string_view text;
+  if (value.get_string().get(text) != simdjson::SUCCESS) throw BadShape{fmt::format("{} is not a string", member)};
+  return text;
+}
+
+std::string hash_of(ondemand::value value, std::string_view member) {
+  const auto text = text_of(value, member);
+  auto hash = lowercase(text);
+  if (!is_hash32(hash)) throw BadShape{fmt::format("{} is not a hash: {}", member, quote(text))};
+  return hash;
+}
+
+std::string address_of(ondemand::value value, std::string_view member) {
+  const auto text = text_of(value, member);
+  auto address = lowercase(text);
+  if (!is_address(address)) throw BadShape{fmt::format("{} is not an address: {}", member, quote(text))};
+  return address;
+}
+
+Uint256 uint256_of(ondemand::value value, std::string_view member) {
+  const auto text = text_of(value, member);
+  auto number = parse_quantity(text);
+  if (!number) throw BadShape{fmt::format("{} is not a quantity: {}", member, quote(text))};
+  return std::move(*number);
+}
+
+std::int64_t int64_of(ondemand::value value, std::string_view member) {
+  const auto number = uint256_of(value, member);
+  if (number > std::numeric_limits<std::int64_t>::max()) throw BadShape{fmt::format("{} is too large", member)};
+  return number.convert_to<std::int64_t>();
+}
+
+// Which of the members that must be there have been; each once.
+class Members {
+ public:
+  explicit Members(std::initializer_list<std::string_view> required) : missing_(required) {}
+  void saw(std::string_view member) {
+    if (std::ranges::find(seen_, member) != seen_.end()) throw BadShape{fmt::format("{} is there twice", member)};
+    seen_.push_back(member);
+    std::erase(missing_, member);
+  }
+  void check() const {
+    if (!missing_.empty()) throw BadShape{fmt::format("{} is missing", missing_.front())};
+  }
+
+ private:
+  std::vector<std::string_view> missing_;
+  std::vector<std::string_view> seen_;
+};
+
+Block read_block(ondemand::object object) {
+  Block block;
+  auto& header = block.header;
+  Members members{"number", "hash", "parentHash", "timestamp", "transactions"};
+  for (auto field : object) {
+    const std::string_view key = field.unescaped_key().value();
+    ondemand::value value = field.value();
+    if (key == "number") {
+      members.saw("number");
+      header.number = int64_of(value, key);
+    } else if (key == "hash") {
+      members.saw("hash");
+      header.hash = hash_of(value, key);
+    } else if (key == "parentHash") {
+      members.saw("parentHash");
+      header.parent_hash = hash_of(value, key);
+    } else if (key == "timestamp") {
+      members.saw("timestamp");
+      header.timestamp = int64_of(value, key);
+    } else if (key == "baseFeePerGas") {
+      members.saw("baseFeePerGas");
+      if (!value.is_null()) header.base_fee = uint256_of(value, key);
+    } else if (key == "transactions") {
+      members.saw("transactions");
+      for (auto hash : value.get_array().value()) block.transactions.push_back(hash_of(hash.value(), "a transaction"));
+    }
+  }
+  members.check();
+  return block;
+}
+
+Receipt read_receipt(ondemand::object object) {
+  Receipt receipt;
+  Members members{"transactionHash", "blockHash", "blockNumber", "transactionIndex", "status", "gasUsed"};
+  for (auto field : object) {
+    const std::string_view key = field.unescaped_key().value();
+    ondemand::value value = field.value();
+    if (key == "transactionHash") {
+      members.saw("transactionHash");
+      receipt.tx_hash = hash_of(value, key);
+    } else if (key == "blockHash") {
+      members.saw("blockHash");
+      receipt.block_hash = hash_of(value, key);
+    } else if (key == "blockNumber") {
+      members.saw("blockNumber");
+      receipt.block_number = int64_of(value, key);
+    } else if (key == "transactionIndex") {
+      members.saw("transactionIndex");
+      receipt.transaction_index = int64_of(value, key);
+    } else if (key == "status") {
+      members.saw("status");
+      const auto status = int64_of(value, key);
+      if (status > 1) throw BadShape{fmt::format("status is {}", status)};
+      receipt.succeeded = status == 1;
+    } else if (key == "gasUsed") {
+      members.saw("gasUsed");
+      receipt.gas_used = uint256_of(value, key);
+    } else if (key == "effectiveGasPrice") {
+      members.saw("effectiveGasPrice");
+      receipt.effective_gas_price = uint256_of(value, key);
+    } else if (key == "contractAddress") {
+      members.saw("contractAddress");
+      if (!value.is_null()) receipt.contract_address = address_of(value, key);
+    }
+  }
+  members.check();
+  return receipt;
+}
+
+TransactionInfo read_transaction(ondemand::object object) {
+  TransactionInfo info;
+  Members members{"hash", "from", "nonce"};
+  for (auto field : object) {
+    const std::string_view key = field.unescaped_key().value();
+    ondemand::value value = field.value();
+    if (key == "hash") {
+      members.saw("hash");
+      info.hash = hash_of(value, key);
+    } else if (key == "from") {
+      members.saw("from");
+      info.from = address_of(value, key);
+    } else if (key == "nonce") {
+      members.saw("nonce");
+      info.nonce = int64_of(value, key);
+    } else if (key == "blockHash") {
+      members.saw("blockHash");
+      if (!value.is_null()) info.block_hash = hash_of(value, key);
+    }
+  }
+  members.check();
+  return info;
+}
+
+Result<std::string> string_of(const RpcValue& value, std::string_view what) {
+  auto text = value.as_string();
+  if (!text) return fail(bad_result(fmt::format("expected {}, got {}", what, quote(value.text()))));
+  return text;
+}
+
+}  // namespace
+
+Result<std::optional<Block>> parse_block(const RpcValue& value) {
+  if (value.is_null()) return std::nullopt;
+  auto block = parse(value.text(), "a block",
+                     [](ondemand::document& document) { return read_block(document.get_object().value()); });
+  if (!block) return fail(std::move(block.error()));
+  block->endpoint = value.endpoint();
+  return std::optional(std::move(*block));
+}
+
+Result<std::optional<Receipt>> parse_receipt(const RpcValue& value) {
+  if (value.is_null()) return std::nullopt;
+  auto receipt = parse(value.text(), "a receipt",
+                       [](ondemand::document& document) { return read_receipt(document.get_object().value()); });
+  if (!receipt) return fail(std::move(receipt.error()));
+  receipt->json = value.text();
+  receipt->endpoint = value.endpoint();
+  return std::optional(std::move(*receipt));
+}
+
+Result<std::optional<std::vector<Receipt>>> parse_block_receipts(const RpcValue& value,
+                                                                 const std::unordered_set<std::string>& wanted) {
+  if (value.is_null()) return std::nullopt;
+  auto texts = parse(value.text(), "a block's receipts", [&](ondemand::document& document) {
+    std::vector<std::string> found;
+    for (auto element : document.get_array().value()) {
+      ondemand::object object = element.get_object().value();
+      const auto hash = hash_of(object.find_field_unordered("transactionHash").value(), "transactionHash");
+      object.reset().value();
+      const std::string_view text = object.raw_json().value();
+      if (wanted.contains(hash)) found.emplace_back(text.substr(0, text.find_last_of('}') + 1));
+    }
+    return found;
+  });
+  if (!texts) return fail(std::move(texts.error()));
+  std::vector<Receipt> receipts;
+  for (auto& text : *texts) {
+    RpcValue one(std::move(text));
+    one.set_endpoint(value.endpoint());
+    auto receipt = parse_receipt(one);
+    if (!receipt) return fail(std::move(receipt.error()));
+    receipts.push_back(std::move(**receipt));
+  }
+  return std::optional(std::move(receipts));
+}
+
+Result<std::optional<TransactionInfo>> parse_transaction(const RpcValue& value) {
+  if (value.is_null()) return std::nullopt;
+  auto info = parse(value.text(), "a transaction",
+                    [](ondemand::document& document) { return read_transaction(document.get_object().value()); });
+  if (!info) return fail(std::move(info.error()));
+  return std::optional(std::move(*info));
+}
+
+Result<FeeHistory> parse_fee_history(const RpcValue& value) {
+  return parse(value.text(), "a fee history", [](ondemand::document& document) {
+    FeeHistory history;
+    Members members{"baseFeePerGas", "reward"};
+    for (auto field : document.get_object().value()) {
+      const std::string_view key = field.unescaped_key().value();
+      ondemand::value member = field.value();
+      if (key == "baseFeePerGas") {
+        members.saw("baseFeePerGas");
+        bool any = false;
+        for (auto fee : member.get_array().value()) {
+          history.next_base_fee = uint256_of(fee.value(), "a base fee");
+          any = true;
+        }
+        if (!any) throw BadShape{"baseFeePerGas is empty"};
+      } else if (key == "reward") {
+        members.saw("reward");
+        for (auto block : member.get_array().value()) {
+          std::optional<Uint256> tip;
+          for (auto reward : block.get_array().value()) {
+            if (!tip) tip = uint256_of(reward.value(), "a reward");
+          }
+          if (!tip) throw BadShape{"a block has no reward"};
+          history.tips.push_back(std::move(*tip));
+        }
+      }
+    }
+    members.check();
+    return history;
+  });
+}
+
+Result<Uint256> parse_uint256_result(const RpcValue& value) {
+  const auto text = string_of(value, "a quantity");
+  if (!text) return fail(text.error());
+  auto number = parse_quantity(*text);
+  if (!number) return fail(bad_result(fmt::format("expected a quantity, got {}", quote(*text))));
+  return number;
+}
+
+Result<std::int64_t> parse_int64_result(const RpcValue& value) {
+  const auto number = parse_uint256_result(value);
+  if (!number) return fail(number.error());
+  if (*number > std::numeric_limits<std::int64_t>::max()) {
+    return fail(bad_result(fmt::format("{} is too large", quote(value.text()))));
+  }
+  return number->convert_to<std::int64_t>();
+}
+
+Result<Bytes> parse_bytes_result(const RpcValue& value) {
+  const auto text = string_of(value, "bytes");
+  if (!text) return fail(text.error());
+  auto bytes = from_hex0x(*text);
+  if (!bytes) return fail(bad_result(fmt::format("expected bytes like \"0x1a2b\", got {}", quote(*text))));
+  return bytes;
+}
+
+}  // namespace fencepost::evm

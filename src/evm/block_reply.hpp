@@ -1,0 +1,38 @@
+// Blocks, receipts, transactions and fees out of what an endpoint answered, checked member by member: an endpoint is
+// never trusted to be well-formed. Whatever is missing or wrong is kUnavailable `bad_rpc_result`.
+//
+// Hashes and addresses come out lowercase. `null` is "no such thing" where that is an answer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/error.hpp"
+#include "evm/chain_connector.hpp"
+#include "evm/rpc_reply.hpp"
+
+namespace fencepost::evm {
+
+// A block whose transactions are given as hashes.
+Result<std::optional<Block>> parse_block(const RpcValue& value);
+
+// A receipt without effectiveGasPrice (nodes older than EIP-1559) has 0 there.
+Result<std::optional<Receipt>> parse_receipt(const RpcValue& value);
+
+// Of all the receipts of a block those whose transaction is wanted; the others are only skimmed. Nothing: the endpoint
+// does not have the block.
+Result<std::optional<std::vector<Receipt>>> parse_block_receipts(const RpcValue& value,
+                                                                 const std::unordered_set<std::string>& wanted);
+
+Result<std::optional<TransactionInfo>> parse_transaction(const RpcValue& value);
+
+Result<FeeHistory> parse_fee_history(const RpcValue& value);
+
+// Single values: a 256-bit quantity, a number that fits 63 bits, "0x…" of any length.
+Result<Uint256> parse_uint256_result(const RpcValue& value);
+Result<std::int64_t> parse_int64_result(const RpcValue& value);
+Result<Bytes> parse_bytes_result(const RpcValue& value);
+
+}  // namespace fencepost::evm

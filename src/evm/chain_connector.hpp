@@ -1,0 +1,132 @@
+// What Fencepost asks of a chain, and nothing about how it is asked.
+//
+// Hashes and addresses are lowercase with 0x, checked on the way in. Every answer that later questions must agree
+// with says which endpoint gave it; an endpoint index that is passed in pins the question to that endpoint.
+//
+// Pinned to one loop. No method throws for what the chain says or fails to say: that is a Result.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/hex.hpp"
+#include "base/uint256.hpp"
+#include "evm/json_rpc.hpp"
+#include "evm/submit_class.hpp"
+#include "runtime/async.hpp"
+
+namespace fencepost::evm {
+
+using Endpoint = std::optional<std::size_t>;  // none: whoever answers
+
+struct BlockHeader {
+  std::int64_t number = 0;
+  std::string hash;
+  std::string parent_hash;
+  std::int64_t timestamp = 0;
+  std::optional<Uint256> base_fee;  // none before EIP-1559
+
+  friend bool operator==(const BlockHeader&, const BlockHeader&) = default;
+};
+
+struct Block {
+  BlockHeader header;
+  std::vector<std::string> transactions;  // hashes, in order
+  std::size_t endpoint = 0;
+};
+
+struct Receipt {
+  std::string tx_hash;
+  std::string block_hash;
+  std::int64_t block_number = 0;
+  std::int64_t transaction_index = 0;
+  bool succeeded = false;
+  Uint256 gas_used;
+  Uint256 effective_gas_price;
+  std::optional<std::string> contract_address;
+  std::string json;  // as the chain gave it
+  std::size_t endpoint = 0;
+};
+
+// What an endpoint says of a transaction, mined or not.
+struct TransactionInfo {
+  std::string hash;
+  std::string from;
+  std::int64_t nonce = 0;
+  std::optional<std::string> block_hash;  // none: pending
+};
+
+// A call or a transaction to be estimated.
+struct CallRequest {
+  std::string from;
+  std::optional<std::string> to;  // none: creates a contract
+  Uint256 value;
+  std::string data = "0x";
+  std::optional<Uint256> gas;
+};
+
+struct FeeHistory {
+  Uint256 next_base_fee;
+  std::vector<Uint256> tips;  // the asked-for percentile's tip of each block, oldest first
+};
+
+enum class BlockTag { kLatest, kSafe, kFinalized };
+enum class NonceTag { kLatest, kPending };
+
+// How one broadcast ended.
+struct SendResult {
+  SubmitClass outcome = SubmitClass::kUnknown;
+  std::string message;               // the endpoint's own words; empty when accepted
+  Reach reach = Reach::kUnknown;     // for outcomes other than kAccepted: whether it may be out there all the same
+};
+
+class ChainConnector {
+ public:
+  virtual ~ChainConnector() = default;
+
+  virtual std::int64_t chain_id() const = 0;
+
+  // A tag the chain does not know (`safe` on a chain without it) is rpc_error; errors as JsonRpcClient::call.
+  virtual awaitable<Result<Block>> block(BlockTag tag, Endpoint endpoint = {}) = 0;
+  // The blocks first … first + count - 1, as far as the endpoint has them: shorter when it does not.
+  virtual awaitable<Result<std::vector<Block>>> blocks(std::int64_t first, std::size_t count, Endpoint endpoint = {}) = 0;
+  virtual awaitable<Result<std::optional<Block>>> block_by_hash(std::string hash, Endpoint endpoint = {}) = 0;
+
+  // The receipts of those of `tx_hashes` that are in the block, in any order; each is checked to name that block.
+  virtual awaitable<Result<std::vector<Receipt>>> receipts_in_block(std::string block_hash,
+                                                                   std::vector<std::string> tx_hashes,
+                                                                   std::size_t endpoint) = 0;
+  // One answer for each hash, in order; nothing: not mined, as far as that endpoint knows.
+  virtual awaitable<std::vector<Result<std::optional<Receipt>>>> receipts(std::vector<std::string> tx_hashes,
+                                                                          Endpoint endpoint = {}) = 0;
+  virtual awaitable<Result<std::optional<TransactionInfo>>> transaction(std::string tx_hash, Endpoint endpoint = {}) = 0;
+
+  // Broadcasts signed transactions ("0x…") in this order; one result for each.
+  virtual awaitable<std::vector<SendResult>> send(std::vector<std::string> raw) = 0;
+
+  // Transaction counts, one for each address.
+  virtual awaitable<std::vector<Result<std::int64_t>>> nonces(std::vector<std::string> addresses, NonceTag tag,
+                                                             Endpoint endpoint = {}) = 0;
+  // The count as of that block.
+  virtual awaitable<Result<std::int64_t>> nonce_at(std::string address, std::int64_t block_number,
+                                                   Endpoint endpoint = {}) = 0;
+  virtual awaitable<Result<Uint256>> balance(std::string address) = 0;
+
+  // Errors: kUnprocessable `would_revert` with the decoded reason in the message and `revertReason`, `revertData` in
+  // the context; kUnprocessable `insufficient_funds`; otherwise as JsonRpcClient::call.
+  virtual awaitable<Result<Uint256>> estimate_gas(CallRequest call) = 0;
+  virtual awaitable<Result<Bytes>> call(CallRequest call) = 0;
+
+  // The last `block_count` blocks.
+  virtual awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile) = 0;
+  virtual awaitable<Result<Uint256>> gas_price() = 0;
+
+  virtual std::size_t endpoint_count() const = 0;
+  virtual EndpointStatus endpoint_status(std::size_t index) const = 0;
+};
+
+}  // namespace fencepost::evm
