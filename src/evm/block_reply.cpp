@@ -32,7 +32,9 @@ auto parse(std::string_view text, std::string_view what, Read read)
     ondemand::parser parser;
     auto document = parser.iterate(padded).value();
     auto result = read(document);
-    if (!document.at_end()) return fail(bad_result(fmt::format("{} goes on after its end", what)));
+    if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+      return fail(bad_result(fmt::format("{} goes on after its end", what)));
+    }
     return result;
   } catch (const simdjson::simdjson_error& broken) {
     return fail(bad_result(fmt::format("{} is malformed: {}: {}", what, broken.what(), quote(text))));

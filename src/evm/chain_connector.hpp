@@ -90,13 +90,15 @@ class ChainConnector {
 
   virtual std::int64_t chain_id() const = 0;
 
-  // A tag the chain does not know (`safe` on a chain without it) is rpc_error; errors as JsonRpcClient::call.
+  // Errors as JsonRpcClient::call, and kUnavailable `bad_rpc_result` for an answer that is not what was asked for: so
+  // it is with every method here. A tag the chain does not know (`safe` on a chain without it) is rpc_error.
   virtual awaitable<Result<Block>> block(BlockTag tag, Endpoint endpoint = {}) = 0;
   // The blocks first … first + count - 1, as far as the endpoint has them: shorter when it does not.
   virtual awaitable<Result<std::vector<Block>>> blocks(std::int64_t first, std::size_t count, Endpoint endpoint = {}) = 0;
   virtual awaitable<Result<std::optional<Block>>> block_by_hash(std::string hash, Endpoint endpoint = {}) = 0;
 
-  // The receipts of those of `tx_hashes` that are in the block, in any order; each is checked to name that block.
+  // The receipts of those of `tx_hashes` that are in the block, in any order; each is checked to name that block. What
+  // is missing is not in it as far as the endpoint knows: it may never have been, or the block is there no more.
   virtual awaitable<Result<std::vector<Receipt>>> receipts_in_block(std::string block_hash,
                                                                    std::vector<std::string> tx_hashes,
                                                                    std::size_t endpoint) = 0;
@@ -124,6 +126,12 @@ class ChainConnector {
   // The last `block_count` blocks.
   virtual awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile) = 0;
   virtual awaitable<Result<Uint256>> gas_price() = 0;
+
+  // Whether the endpoint says that it is still fetching the chain's past. A connector that cannot tell says no.
+  virtual awaitable<Result<bool>> syncing(Endpoint endpoint = {}) {
+    static_cast<void>(endpoint);
+    co_return false;
+  }
 
   virtual std::size_t endpoint_count() const = 0;
   virtual EndpointStatus endpoint_status(std::size_t index) const = 0;

@@ -3,19 +3,10 @@
 #include <boost/asio/post.hpp>
 
 #include "base/error.hpp"
+#include "base/stable_hash.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost {
-namespace {
-
-// FNV-1a: well spread over short keys, and the same on every machine, unlike std::hash.
-std::uint64_t stable_hash(std::string_view key) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const unsigned char c : key) hash = (hash ^ c) * 0x100000001b3;
-  return hash;
-}
-
-}  // namespace
 
 struct Lanes::Lane {
   Lane(Executor executor, std::size_t limit) : home(executor), queue(executor, limit), group(executor, "lane", 1) {}

@@ -171,7 +171,9 @@ std::optional<std::int64_t> final_by_depth(std::int64_t head_number, std::int64_
   return head_number - required;
 }
 
-bool finality_violated(const Inclusion& ended, std::span<const BlockRef> walk) {
+bool finality_violated(const Inclusion& ended, std::span<const BlockRef> walk,
+                       std::optional<std::int64_t> final_number) {
+  if (!final_number || ended.block_number > *final_number) return false;
   const auto at = std::ranges::find(walk, ended.block_number, &BlockRef::number);
   return at != walk.end() && at->hash != ended.block_hash;
 }

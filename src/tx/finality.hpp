@@ -18,8 +18,9 @@
 // What the caller owes:
 //   - `mined_is_canonical`, `final_number` and the branch of `found` come from one walk along parent hashes from one
 //     head, the node's own. Another endpoint's word about canonical blocks is not asked.
-//   - NonceFacts come from one endpoint that is not behind that head, in the order written there: a count that was
-//     read before the receipts cannot have been raised by an attempt that the receipts do not show.
+//   - NonceFacts come from one endpoint, best in one batch, in the order written there: a count that was read before
+//     the receipts cannot have been raised by an attempt that the receipts do not show. An endpoint behind that head
+//     may make a false alarm (STUCK, or no longer STUCK), never a wrong end.
 //   - An attempt's nonce is the transaction's: whoever records a hash has checked its sender and nonce.
 #pragma once
 
@@ -73,8 +74,10 @@ struct OpenTx {
 
 // One endpoint's answers about the signer, asked in this order: the counts, then the receipts of all attempts.
 struct NonceFacts {
-  std::int64_t at_head = 0;              // transaction count, latest
-  std::optional<std::int64_t> at_final;  // count as of ChainFacts::final_number, where the endpoint has the same block
+  std::int64_t at_head = 0;  // transaction count, latest
+  // Count as of ChainFacts::final_number. Only if the endpoint has our walk's block at that height, also when it is
+  // asked for the receipts: then its receipts cover everything up to there.
+  std::optional<std::int64_t> at_final;
   // How many of the attempts of ours (all but external ones) it has a receipt for, on whatever branch. One that is
   // in a block off the node's own branch is not in ChainFacts::found, yet it explains the count.
   std::size_t own_receipts = 0;
@@ -129,7 +132,10 @@ std::string_view failure_reason(Verdict verdict);
 std::optional<std::int64_t> final_by_depth(std::int64_t head_number, std::int64_t required);
 
 // Whether a transaction that ended in this block has been undone all the same: the node's own walk, lowest block
-// first, has another block in its place. False when the walk does not reach that height: it cannot be told.
-bool finality_violated(const Inclusion& ended, std::span<const BlockRef> walk);
+// first, has another block in its place, and that one is final in it. (A node that is behind may still be on a branch
+// that died before the transaction ended: no violation.) False when it cannot be told: the walk does not reach that
+// height, or what is final is not known.
+bool finality_violated(const Inclusion& ended, std::span<const BlockRef> walk,
+                       std::optional<std::int64_t> final_number);
 
 }  // namespace fencepost::tx

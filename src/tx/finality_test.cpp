@@ -231,13 +231,16 @@ TEST(finality, depth_counts_the_blocks_on_top) {
   EXPECT_EQ(final_by_depth(5, 0), 5);
 }
 
-TEST(finality, is_violated_when_another_block_stands_at_that_height) {
+TEST(finality, is_violated_when_another_final_block_stands_at_that_height) {
   const std::vector<BlockRef> walk{{99, "0xb99", "0xb98"}, {100, "0xb100", "0xb99"}, {101, "0xb101", "0xb100"}};
-  EXPECT_FALSE(finality_violated({"0xa", 100, "0xb100", true}, walk));
-  EXPECT_TRUE(finality_violated({"0xa", 100, "0xx100", true}, walk));
-  EXPECT_FALSE(finality_violated({"0xa", 98, "0xx98", true}, walk));
-  EXPECT_FALSE(finality_violated({"0xa", 102, "0xx102", true}, walk));
-  EXPECT_FALSE(finality_violated({"0xa", 100, "0xx100", true}, {}));
+  const Inclusion undone{"0xa", 100, "0xx100", true};
+  EXPECT_TRUE(finality_violated(undone, walk, 100));
+  EXPECT_FALSE(finality_violated({"0xa", 100, "0xb100", true}, walk, 100));
+  EXPECT_FALSE(finality_violated(undone, walk, 99));
+  EXPECT_FALSE(finality_violated(undone, walk, std::nullopt));
+  EXPECT_FALSE(finality_violated(undone, {}, 100));
+  EXPECT_FALSE(finality_violated({"0xa", 98, "0xx98", true}, walk, 101));
+  EXPECT_FALSE(finality_violated({"0xa", 102, "0xx102", true}, walk, 110));
 }
 
 TEST(finality, names_are_what_the_tables_hold) {

@@ -106,7 +106,7 @@ class Chain {
 
   // What some node may believe: this branch, an older one, or one that never made it.
   Head any_view() {
-    if (dice_.chance(40)) return head_;
+    if (dice_.chance(60)) return head_;
     if (dice_.chance(60)) return recent_[dice_.below(recent_.size())];
     auto side = head_;
     const auto from = final_number() + static_cast<std::int64_t>(dice_.below(static_cast<std::size_t>(depth_) + 1));
@@ -116,7 +116,7 @@ class Chain {
   }
 
  private:
-  static constexpr std::size_t kRecent = 40;
+  static constexpr std::size_t kRecent = 8;
 
   void move_to(std::int64_t number) {
     while (head_->number > number) head_ = head_->parent;

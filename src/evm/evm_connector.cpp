@@ -1,0 +1,280 @@
+#include "evm/evm_connector.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "evm/block_reply.hpp"
+#include "evm/call_error.hpp"
+#include "evm/keccak.hpp"
+
+namespace fencepost::evm {
+namespace {
+
+// Up to here a batch of single receipts is less to carry than all the receipts of a block.
+constexpr std::size_t kFewReceipts = 8;
+// Blocks in one request.
+constexpr std::size_t kBlocksAtOnce = 50;
+
+Error bad_result(std::string message) {
+  return unavailable("bad_rpc_result", std::move(message));
+}
+
+std::string hex(std::int64_t number) {
+  return fmt::format("0x{:x}", number);
+}
+
+std::string_view name_of(BlockTag tag) {
+  switch (tag) {
+    case BlockTag::kSafe:
+      return "safe";
+    case BlockTag::kFinalized:
+      return "finalized";
+    case BlockTag::kLatest:
+      break;
+  }
+  return "latest";
+}
+
+bool means_no_such_method(const Error& error) {
+  constexpr std::int64_t kMethodNotFound = -32601;
+  constexpr std::int64_t kMethodNotEnabled = -32604;  // besu's
+  const auto code = rpc_code(error);
+  return code == kMethodNotFound || code == kMethodNotEnabled || error.message.contains("does not exist") ||
+         error.message.contains("not supported") || error.message.contains("nsupported method") ||
+         error.message.contains("not whitelisted");
+}
+
+boost::json::object call_object(const CallRequest& call) {
+  boost::json::object object{{"from", call.from}, {"value", to_quantity(call.value)}, {"data", call.data}};
+  if (call.to) object["to"] = *call.to;
+  if (call.gas) object["gas"] = to_quantity(*call.gas);
+  return object;
+}
+
+// An answer, read by `parse`; a failed one as it is.
+template <class Parse>
+auto read(Result<RpcValue> answer, Parse parse) -> decltype(parse(*answer)) {
+  if (!answer) return fail(std::move(answer.error()));
+  return parse(*answer);
+}
+
+template <class Parse>
+auto read_all(std::vector<Result<RpcValue>> answers, Parse parse) {
+  std::vector<decltype(parse(*answers.front()))> results;
+  results.reserve(answers.size());
+  for (auto& answer : answers) results.push_back(read(std::move(answer), parse));
+  return results;
+}
+
+SendResult send_result(const Result<RpcValue>& answer, const std::string& raw) {
+  if (answer) {
+    const auto hash = answer->as_string();
+    const auto bytes = from_hex0x(raw);
+    if (hash && bytes && *hash == to_hex0x(keccak256(*bytes))) {
+      return {.outcome = SubmitClass::kAccepted, .message = {}, .reach = Reach::kAnswered};
+    }
+    return {.outcome = SubmitClass::kUnknown,
+            .message = fmt::format("the endpoint answered with something that is not its hash: {}",
+                                   quote(answer->text(), 100)),
+            .reach = Reach::kUnknown};
+  }
+  const auto& error = answer.error();
+  const auto code = rpc_code(error);
+  SendResult result;
+  result.outcome = code ? classify_submit_error(*code, error.message) : SubmitClass::kTransient;
+  result.message = error.message;
+  result.reach = leaves_doubt(result.outcome) ? Reach::kUnknown : reach_of(error);
+  return result;
+}
+
+}  // namespace
+
+EvmConnector::EvmConnector(JsonRpcClient& rpc, std::int64_t chain_id)
+    : rpc_(rpc), chain_id_(chain_id), lacks_block_receipts_(rpc.endpoint_count(), false) {}
+
+awaitable<Result<RpcValue>> EvmConnector::ask(std::string method, boost::json::array params, Endpoint endpoint) {
+  RpcCall question{std::move(method), std::move(params)};
+  RpcCallOptions options;
+  options.endpoint = endpoint;
+  co_return co_await rpc_.call(std::move(question), options);
+}
+
+awaitable<std::vector<Result<RpcValue>>> EvmConnector::ask_all(std::vector<RpcCall> calls, Endpoint endpoint) {
+  RpcCallOptions options;
+  options.endpoint = endpoint;
+  if (calls.size() != 1) co_return co_await rpc_.batch(std::move(calls), options);
+  std::vector<Result<RpcValue>> answers;
+  answers.push_back(co_await rpc_.call(std::move(calls.front()), options));
+  co_return answers;
+}
+
+awaitable<Result<Block>> EvmConnector::block(BlockTag tag, Endpoint endpoint) {
+  auto answer = co_await ask("eth_getBlockByNumber", {name_of(tag), false}, endpoint);
+  auto block = read(std::move(answer), parse_block);
+  if (!block) co_return fail(std::move(block.error()));
+  if (!*block) {
+    co_return fail(Error{ErrorKind::kUnprocessable, "rpc_error",
+                         fmt::format("the endpoint has no {} block", name_of(tag)), {}, {}});
+  }
+  co_return std::move(**block);
+}
+
+awaitable<Result<std::vector<Block>>> EvmConnector::blocks(std::int64_t first, std::size_t count, Endpoint endpoint) {
+  std::vector<Block> found;
+  while (found.size() < count) {
+    std::vector<RpcCall> calls;
+    const auto part = std::min(kBlocksAtOnce, count - found.size());
+    const auto start = first + static_cast<std::int64_t>(found.size());
+    for (std::size_t i = 0; i < part; ++i) {
+      calls.push_back({"eth_getBlockByNumber", {hex(start + static_cast<std::int64_t>(i)), false}});
+    }
+    auto answers = co_await ask_all(std::move(calls), endpoint);
+    for (auto& answer : answers) {
+      auto block = read(std::move(answer), parse_block);
+      const auto wanted = first + static_cast<std::int64_t>(found.size());
+      if (block && *block && (*block)->header.number != wanted) {
+        block = fail(bad_result(fmt::format("asked for block {}, got {}", wanted, (*block)->header.number)));
+      }
+      if (!block && found.empty()) co_return fail(std::move(block.error()));
+      // What an endpoint does not have, and what another one gave in its place, is left for another question.
+      if (!block || !*block || (endpoint && (*block)->endpoint != *endpoint)) co_return found;
+      endpoint = (*block)->endpoint;
+      found.push_back(std::move(**block));
+    }
+  }
+  co_return found;
+}
+
+awaitable<Result<std::optional<Block>>> EvmConnector::block_by_hash(std::string hash, Endpoint endpoint) {
+  auto answer = co_await ask("eth_getBlockByHash", {hash, false}, endpoint);
+  auto block = read(std::move(answer), parse_block);
+  if (block && *block && (*block)->header.hash != hash) {
+    co_return fail(bad_result(fmt::format("asked for block {}, got {}", hash, (*block)->header.hash)));
+  }
+  co_return block;
+}
+
+awaitable<Result<std::optional<std::vector<Receipt>>>> EvmConnector::block_receipts(
+    const std::string& block_hash, const std::vector<std::string>& tx_hashes, std::size_t endpoint) {
+  auto answer = co_await ask("eth_getBlockReceipts", {block_hash}, endpoint);
+  if (!answer && answer.error().code == "rpc_error") {
+    if (means_no_such_method(answer.error())) lacks_block_receipts_.at(endpoint) = true;
+    co_return std::nullopt;
+  }
+  const std::unordered_set<std::string> wanted(tx_hashes.begin(), tx_hashes.end());
+  const auto parse = [&](const RpcValue& value) { return parse_block_receipts(value, wanted); };
+  co_return read(std::move(answer), parse);
+}
+
+awaitable<Result<std::vector<Receipt>>> EvmConnector::receipts_in_block(std::string block_hash,
+                                                                       std::vector<std::string> tx_hashes,
+                                                                       std::size_t endpoint) {
+  std::vector<Receipt> found;
+  bool whole = false;
+  if (tx_hashes.size() > kFewReceipts && !lacks_block_receipts_.at(endpoint)) {
+    auto all = co_await block_receipts(block_hash, tx_hashes, endpoint);
+    if (!all) co_return fail(std::move(all.error()));
+    whole = all->has_value();
+    if (whole) found = std::move(**all);
+  }
+  if (!whole) {
+    auto singles = co_await receipts(std::move(tx_hashes), endpoint);
+    for (auto& single : singles) {
+      if (!single) co_return fail(std::move(single.error()));
+      if (*single) found.push_back(std::move(**single));
+    }
+  }
+  std::erase_if(found, [&](const Receipt& receipt) { return receipt.block_hash != block_hash; });
+  co_return found;
+}
+
+awaitable<std::vector<Result<std::optional<Receipt>>>> EvmConnector::receipts(std::vector<std::string> tx_hashes,
+                                                                             Endpoint endpoint) {
+  std::vector<RpcCall> calls;
+  for (const auto& hash : tx_hashes) calls.push_back({"eth_getTransactionReceipt", {hash}});
+  auto answers = co_await ask_all(std::move(calls), endpoint);
+  auto results = read_all(std::move(answers), parse_receipt);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    auto& result = results[i];
+    if (!result || !*result || (*result)->tx_hash == tx_hashes[i]) continue;
+    result = fail(bad_result(fmt::format("asked for the receipt of {}, got that of {}", tx_hashes[i],
+                                         (*result)->tx_hash)));
+  }
+  co_return results;
+}
+
+awaitable<Result<std::optional<TransactionInfo>>> EvmConnector::transaction(std::string tx_hash, Endpoint endpoint) {
+  auto answer = co_await ask("eth_getTransactionByHash", {tx_hash}, endpoint);
+  auto info = read(std::move(answer), parse_transaction);
+  if (info && *info && (*info)->hash != tx_hash) {
+    co_return fail(bad_result(fmt::format("asked for transaction {}, got {}", tx_hash, (*info)->hash)));
+  }
+  co_return info;
+}
+
+awaitable<std::vector<SendResult>> EvmConnector::send(std::vector<std::string> raw) {
+  std::vector<RpcCall> calls;
+  calls.reserve(raw.size());
+  for (const auto& transaction : raw) calls.push_back({"eth_sendRawTransaction", {transaction}});
+  const auto answers = co_await ask_all(std::move(calls), std::nullopt);
+  std::vector<SendResult> results;
+  results.reserve(raw.size());
+  for (std::size_t i = 0; i < raw.size(); ++i) results.push_back(send_result(answers[i], raw[i]));
+  co_return results;
+}
+
+awaitable<std::vector<Result<std::int64_t>>> EvmConnector::nonces(std::vector<std::string> addresses, NonceTag tag,
+                                                                 Endpoint endpoint) {
+  const std::string_view at = tag == NonceTag::kPending ? "pending" : "latest";
+  std::vector<RpcCall> calls;
+  for (const auto& address : addresses) calls.push_back({"eth_getTransactionCount", {address, at}});
+  auto answers = co_await ask_all(std::move(calls), endpoint);
+  co_return read_all(std::move(answers), parse_int64_result);
+}
+
+awaitable<Result<std::int64_t>> EvmConnector::nonce_at(std::string address, std::int64_t block_number,
+                                                       Endpoint endpoint) {
+  auto answer = co_await ask("eth_getTransactionCount", {address, hex(block_number)}, endpoint);
+  co_return read(std::move(answer), parse_int64_result);
+}
+
+awaitable<Result<Uint256>> EvmConnector::balance(std::string address) {
+  auto answer = co_await ask("eth_getBalance", {address, "latest"}, std::nullopt);
+  co_return read(std::move(answer), parse_uint256_result);
+}
+
+awaitable<Result<Uint256>> EvmConnector::estimate_gas(CallRequest call) {
+  auto answer = co_await ask("eth_estimateGas", {call_object(call)}, std::nullopt);
+  if (!answer) co_return fail(call_error(std::move(answer.error())));
+  co_return parse_uint256_result(*answer);
+}
+
+awaitable<Result<Bytes>> EvmConnector::call(CallRequest call) {
+  auto answer = co_await ask("eth_call", {call_object(call), "latest"}, std::nullopt);
+  if (!answer) co_return fail(call_error(std::move(answer.error())));
+  co_return parse_bytes_result(*answer);
+}
+
+awaitable<Result<FeeHistory>> EvmConnector::fee_history(std::uint32_t block_count, double percentile) {
+  boost::json::value wanted = percentile;
+  if (std::trunc(percentile) == percentile) wanted = static_cast<std::int64_t>(percentile);  // 25, not 2.5E1
+  auto answer = co_await ask("eth_feeHistory", {hex(block_count), "latest", boost::json::array{wanted}}, std::nullopt);
+  co_return read(std::move(answer), parse_fee_history);
+}
+
+awaitable<Result<Uint256>> EvmConnector::gas_price() {
+  auto answer = co_await ask("eth_gasPrice", {}, std::nullopt);
+  co_return read(std::move(answer), parse_uint256_result);
+}
+
+awaitable<Result<bool>> EvmConnector::syncing(Endpoint endpoint) {
+  auto answer = co_await ask("eth_syncing", {}, endpoint);
+  if (!answer) co_return fail(std::move(answer.error()));
+  co_return answer->text() != "false";  // otherwise an object that says how far it is
+}
+
+}  // namespace fencepost::evm

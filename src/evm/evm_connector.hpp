@@ -1,0 +1,62 @@
+// ChainConnector by Ethereum JSON-RPC, over the endpoints of a JsonRpcClient.
+//
+// Some choices a caller may want to know of:
+//   blocks            come with transaction hashes only
+//   receipts          of few transactions are asked one by one in a batch, of many as all receipts of their block
+//                     (eth_getBlockReceipts) where the endpoint has that method
+//   send              is one batch; servers work through a batch mostly in order, not always: a pool that refuses
+//                     gaps may answer nonce_too_high for one that has overtaken another
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "evm/chain_connector.hpp"
+#include "evm/json_rpc.hpp"
+
+namespace fencepost::evm {
+
+class EvmConnector final : public ChainConnector {
+ public:
+  // Keeps the reference.
+  EvmConnector(JsonRpcClient& rpc, std::int64_t chain_id);
+
+  std::int64_t chain_id() const override { return chain_id_; }
+
+  awaitable<Result<Block>> block(BlockTag tag, Endpoint endpoint) override;
+  awaitable<Result<std::vector<Block>>> blocks(std::int64_t first, std::size_t count, Endpoint endpoint) override;
+  awaitable<Result<std::optional<Block>>> block_by_hash(std::string hash, Endpoint endpoint) override;
+  awaitable<Result<std::vector<Receipt>>> receipts_in_block(std::string block_hash, std::vector<std::string> tx_hashes,
+                                                            std::size_t endpoint) override;
+  awaitable<std::vector<Result<std::optional<Receipt>>>> receipts(std::vector<std::string> tx_hashes,
+                                                                  Endpoint endpoint) override;
+  awaitable<Result<std::optional<TransactionInfo>>> transaction(std::string tx_hash, Endpoint endpoint) override;
+  awaitable<std::vector<SendResult>> send(std::vector<std::string> raw) override;
+  awaitable<std::vector<Result<std::int64_t>>> nonces(std::vector<std::string> addresses, NonceTag tag,
+                                                      Endpoint endpoint) override;
+  awaitable<Result<std::int64_t>> nonce_at(std::string address, std::int64_t block_number, Endpoint endpoint) override;
+  awaitable<Result<Uint256>> balance(std::string address) override;
+  awaitable<Result<Uint256>> estimate_gas(CallRequest call) override;
+  awaitable<Result<Bytes>> call(CallRequest call) override;
+  awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile) override;
+  awaitable<Result<Uint256>> gas_price() override;
+  awaitable<Result<bool>> syncing(Endpoint endpoint) override;
+
+  std::size_t endpoint_count() const override { return rpc_.endpoint_count(); }
+  EndpointStatus endpoint_status(std::size_t index) const override { return rpc_.endpoint_status(index); }
+
+ private:
+  awaitable<Result<RpcValue>> ask(std::string method, boost::json::array params, Endpoint endpoint);
+  // One at a time where there is only one: not every server takes batches.
+  awaitable<std::vector<Result<RpcValue>>> ask_all(std::vector<RpcCall> calls, Endpoint endpoint);
+  // Nothing: the endpoint has no such method, or did not find the block by it.
+  awaitable<Result<std::optional<std::vector<Receipt>>>> block_receipts(const std::string& block_hash,
+                                                                        const std::vector<std::string>& tx_hashes,
+                                                                        std::size_t endpoint);
+
+  JsonRpcClient& rpc_;
+  std::int64_t chain_id_;
+  std::vector<bool> lacks_block_receipts_;  // by endpoint
+};
+
+}  // namespace fencepost::evm

@@ -1,0 +1,32 @@
+// Signs with a key in this process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "evm/private_key.hpp"
+#include "evm/signer.hpp"
+#include "runtime/runtime.hpp"
+
+namespace fencepost::evm {
+
+// Signing takes some tens of microseconds, which adds up at load, so it happens on the runtime's CPU pool: one hop for
+// one transaction or for a whole batch. A caller that is cancelled leaves at once; the pool keeps the key alive until
+// it is done with it.
+class LocalSigner final : public Signer {
+ public:
+  LocalSigner(Runtime& runtime, PrivateKey key);
+
+  const std::string& address() const override { return address_; }
+  // The only error is kInvalid `bad_transaction` (check_transaction).
+  awaitable<Result<SignedTransaction>> sign(Transaction transaction) override;
+  awaitable<std::vector<Result<SignedTransaction>>> sign_all(std::vector<Transaction> transactions) override;
+
+ private:
+  Runtime& runtime_;
+  std::shared_ptr<const PrivateKey> key_;
+  std::string address_;
+};
+
+}  // namespace fencepost::evm

@@ -1,0 +1,170 @@
+// Many small requests made into few large ones, without delay: what arrives while one batch is under way forms the
+// next.
+//
+// Requests are spread over lanes by key, so that those of one key are handled in the order they came, one batch at a
+// time. Each lane is pinned to a loop; `submit` may be called from any loop of the runtime, and gets its answer there.
+// Bounded: a full lane refuses.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/asio/post.hpp>
+
+#include "base/error.hpp"
+#include "base/stable_hash.hpp"
+#include "runtime/bounded_queue.hpp"
+#include "runtime/completion.hpp"
+#include "runtime/log.hpp"
+#include "runtime/metrics.hpp"
+#include "runtime/runtime.hpp"
+#include "runtime/task_group.hpp"
+
+namespace fencepost {
+
+struct BatcherOptions {
+  std::string name;
+  std::size_t lanes = 2;
+  std::size_t max_batch = 256;
+  std::size_t queue_limit = 8192;  // waiting in one lane
+};
+
+template <class Item, class Answer>
+class Batcher {
+ public:
+  // Runs on the lane's loop. One answer for each item, in order; an exception is every item's answer.
+  using Handler = std::function<awaitable<std::vector<Answer>>(std::vector<Item>)>;
+
+  Batcher(Runtime& runtime, BatcherOptions options, Handler handler, Metrics& metrics)
+      : options_(std::move(options)),
+        handler_(std::move(handler)),
+        batches_total_(metrics.counter("batcher_batches_total", "Batches handled", {{"batcher", options_.name}})),
+        items_total_(metrics.counter("batcher_items_total", "Items in them", {{"batcher", options_.name}})),
+        refused_total_(
+            metrics.counter("batcher_refused_total", "Items a full lane refused", {{"batcher", options_.name}})) {
+    for (std::size_t i = 0; i < options_.lanes; ++i) {
+      lanes_.push_back(std::make_unique<Lane>(runtime.executor(i % runtime.size()), options_));
+    }
+  }
+
+  // From any thread.
+  void start() {
+    for (auto& lane : lanes_) {
+      asio::post(lane->home, [this, lane = lane.get()] {
+        if (!lane->group.spawn(serve(*lane))) log::error("a batcher lane did not start", {{"batcher", options_.name}});
+      });
+    }
+  }
+
+  // From a loop's thread: refuses new items, handles those in line within `grace`.
+  awaitable<> stop(Runtime& runtime, std::chrono::milliseconds grace) {
+    stopping_ = true;
+    co_await runtime.on_every_loop(
+        [this, &runtime, grace](std::size_t index) { return stop_on(runtime.executor(index), grace); });
+  }
+
+  // Throws what the handler threw; Exception kUnavailable `busy` when the lane is full or stopping: nothing was done.
+  awaitable<Answer> submit(std::string_view key, Item item) {
+    auto& lane = *lanes_[stable_hash(key) % lanes_.size()];
+    const Executor home = co_await this_executor();
+    const auto pending = std::make_shared<Pending>(Pending{std::move(item), home, std::make_shared<Waiting>(home)});
+    const auto waiting = pending->waiting;
+    if (home == lane.home) {
+      enqueue(lane, pending);
+    } else {
+      asio::post(lane.home, [this, &lane, pending] { enqueue(lane, pending); });
+    }
+    co_await waiting->wait();
+    if (!waiting->value()) std::rethrow_exception(waiting->value().error());
+    co_return std::move(*waiting->value());
+  }
+
+ private:
+  using Outcome = std::expected<Answer, std::exception_ptr>;
+  using Waiting = Completion<Outcome>;
+  struct Pending {
+    Item item;
+    Executor home;
+    std::shared_ptr<Waiting> waiting;
+  };
+  using PendingPtr = std::shared_ptr<Pending>;
+  struct Lane {
+    Lane(Executor executor, const BatcherOptions& options)
+        : home(executor), queue(executor, options.queue_limit), group(executor, options.name, 1) {}
+    Executor home;
+    BoundedQueue<PendingPtr> queue;
+    TaskGroup group;
+  };
+
+  void enqueue(Lane& lane, PendingPtr pending) {
+    auto copy = pending;
+    if (!stopping_ && lane.queue.try_push(std::move(copy))) return;
+    refused_total_.Increment();
+    const auto busy = std::make_exception_ptr(Exception(
+        unavailable("busy", "too many requests are waiting; try again shortly").after(std::chrono::seconds(1))));
+    deliver({std::move(pending)}, {}, busy);
+  }
+
+  awaitable<> serve(Lane& lane) {
+    for (;;) {
+      auto pending = co_await lane.queue.pop_some(options_.max_batch);
+      if (pending.empty()) co_return;
+      std::vector<Item> items;
+      items.reserve(pending.size());
+      for (auto& p : pending) items.push_back(std::move(p->item));
+      std::vector<Answer> answers;
+      std::exception_ptr failure;
+      try {
+        answers = co_await handler_(std::move(items));
+        if (answers.size() != pending.size()) throw Exception(internal("batch_mismatch", "a batch lost an answer"));
+      } catch (const std::exception&) {
+        failure = std::current_exception();
+      }
+      batches_total_.Increment();
+      items_total_.Increment(static_cast<double>(pending.size()));
+      deliver(std::move(pending), std::move(answers), failure);
+    }
+  }
+
+  // One post per loop, not per item.
+  void deliver(std::vector<PendingPtr> pending, std::vector<Answer> answers, const std::exception_ptr& failure) {
+    using Delivery = std::vector<std::pair<std::shared_ptr<Waiting>, Outcome>>;
+    std::map<asio::execution_context*, std::pair<Executor, std::shared_ptr<Delivery>>> by_loop;
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      auto& slot = by_loop.try_emplace(&pending[i]->home.context(), pending[i]->home, std::make_shared<Delivery>())
+                       .first->second.second;
+      slot->emplace_back(std::move(pending[i]->waiting),
+                         failure ? Outcome(std::unexpected(failure)) : Outcome(std::move(answers[i])));
+    }
+    for (auto& [context, target] : by_loop) {
+      asio::post(target.first, [delivery = std::move(target.second)] {
+        for (auto& [waiting, outcome] : *delivery) waiting->complete(std::move(outcome));
+      });
+    }
+  }
+
+  awaitable<> stop_on(Executor executor, std::chrono::milliseconds grace) {
+    for (auto& lane : lanes_) {
+      if (lane->home != executor) continue;
+      lane->queue.close();
+      co_await lane->group.stop(grace);
+    }
+  }
+
+  BatcherOptions options_;
+  Handler handler_;
+  std::atomic<bool> stopping_{false};
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  Metrics::Counter& batches_total_;
+  Metrics::Counter& items_total_;
+  Metrics::Counter& refused_total_;
+};
+
+}  // namespace fencepost

@@ -1,0 +1,74 @@
+#include "tx/chain_context.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <boost/json/serialize.hpp>
+
+#include "runtime/log.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+void drop_lost(LeaseManager& leases, const std::vector<SignerLease>& fenced) {
+  std::set<SignerKey> told;
+  for (const auto& lease : fenced) {
+    if (told.insert(lease.key).second) leases.lost(lease);
+  }
+}
+
+}  // namespace
+
+awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps) {
+  if (steps.empty()) co_return std::vector<StepOutcome>();
+  const auto outcomes = co_await apply_steps(database.pool(), node(), steps);
+  std::vector<SignerLease> fenced;
+  std::vector<Uuid> changed;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& step = steps[i];
+    if (outcomes[i] == StepOutcome::kFenced) fenced.push_back(step.lease);
+    if (outcomes[i] != StepOutcome::kDone) continue;
+    changed.push_back(step.tx_id);
+    if (step.quiet) continue;
+    log::info("transaction moved", {{"txId", step.tx_id.to_string()},
+                                    {"signer", step.lease.key.signer},
+                                    {"nodeId", node()},
+                                    {"fencingToken", step.lease.fencing_token},
+                                    {"from", kManagedTx.name(step.from)},
+                                    {"to", kManagedTx.name(step.to)},
+                                    {"why", step.why}});
+  }
+  drop_lost(leases, fenced);
+  watch.tell(changed);
+  co_return outcomes;
+}
+
+awaitable<std::vector<StepOutcome>> ChainContext::claim(std::vector<Claim> claims) {
+  if (claims.empty()) co_return std::vector<StepOutcome>();
+  const auto outcomes = co_await claim_attempts(database.pool(), node(), claims, options.resubmit.interval);
+  std::vector<SignerLease> fenced;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (outcomes[i] == StepOutcome::kFenced) fenced.push_back(claims[i].lease);
+    if (outcomes[i] != StepOutcome::kDone) continue;
+    log::info("transaction signed", {{"txId", claims[i].tx_id.to_string()},
+                                     {"signer", claims[i].lease.key.signer},
+                                     {"nodeId", node()},
+                                     {"fencingToken", claims[i].lease.fencing_token},
+                                     {"txHash", claims[i].tx_hash}});
+  }
+  drop_lost(leases, fenced);
+  co_return outcomes;
+}
+
+std::chrono::milliseconds ChainContext::retry_delay(std::int32_t tries) {
+  return std::chrono::seconds(std::min<std::int64_t>(60, std::int64_t{1} << std::clamp(tries, 0, 6)));
+}
+
+std::string event_json(const SignerKey& key, const Uuid& tx_id, boost::json::object more) {
+  more["txId"] = tx_id.to_string();
+  more["chainId"] = key.chain_id;
+  more["signer"] = key.signer;
+  return boost::json::serialize(more);
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,32 @@
+// Watches each signer's lowest nonce without a receipt. After `stuck.after` it is STUCK; and when the chain counts the
+// nonce as used though none of our attempts is to be found, somebody else has taken it.
+//
+// Only the lowest one: those behind it are waiting, not stuck.
+#pragma once
+
+#include <unordered_map>
+
+#include "runtime/worker.hpp"
+#include "tx/chain_context.hpp"
+#include "tx/finality.hpp"
+
+namespace fencepost::tx {
+
+class HeadWatcher {
+ public:
+  explicit HeadWatcher(ChainContext& chain);
+
+  void start() { worker_.start(); }
+  awaitable<> stop() { return worker_.stop(); }
+  void wake() { worker_.wake(); }
+
+ private:
+  awaitable<Worker::Next> watch();
+  awaitable<> examine(OpenHead head, std::int64_t nonce_at_head, std::size_t endpoint);
+  Step stuck(const OpenHead& head, std::string sub_state, std::string why) const;
+
+  ChainContext& chain_;
+  Worker worker_;
+};
+
+}  // namespace fencepost::tx

@@ -1,0 +1,239 @@
+#include "tx/lease_manager.hpp"
+
+#include <algorithm>
+
+#include "runtime/log.hpp"
+#include "runtime/on_loop.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+// How long a new lease's first user waits for its preparations. They go on without it: what they did not get ready
+// waits as CREATED.
+constexpr auto kPreparationPatience = std::chrono::seconds(2);
+constexpr auto kAdoptPause = std::chrono::milliseconds(100);
+
+}  // namespace
+
+LeaseManager::LeaseManager(Executor home, pg::Database& database, NodeIdentity identity, LeaseOptions options,
+                           std::vector<std::int64_t> chains, std::function<bool(const SignerKey&)> can_sign,
+                           Metrics& metrics)
+    : home_(home),
+      database_(database),
+      identity_(std::move(identity)),
+      options_(options),
+      chains_(std::move(chains)),
+      can_sign_(std::move(can_sign)),
+      preparations_(home, "lease preparations", 1024),
+      taken_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "acquired"}})),
+      refused_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "not_leader"}})),
+      failed_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "error"}})),
+      fenced_total_(metrics.counter("lease_fenced_total", "Writes refused because the lease was gone")),
+      held_gauge_(metrics.gauge("lease_held", "Leases that this node holds")),
+      renew_worker_(
+          home,
+          {.name = "lease_renewal",
+           .interval = options.renew_interval,
+           .backoff = {.initial = std::chrono::milliseconds(100), .cap = options.renew_interval}},
+          [this] { return renew(); }, metrics),
+      adopt_worker_(
+          home, {.name = "lease_adoption", .interval = options.renew_interval}, [this] { return adopt(); }, metrics) {}
+
+void LeaseManager::start() {
+  renew_worker_.start();
+  adopt_worker_.start();
+}
+
+awaitable<> LeaseManager::stop() {
+  co_await adopt_worker_.stop();
+  co_await preparations_.stop(std::chrono::milliseconds(500));
+  co_await renew_worker_.stop();
+  const auto leases = all();
+  {
+    const std::scoped_lock lock(mutex_);
+    known_.clear();
+  }
+  if (!leases.empty()) {
+    co_await release_leases(database_.pool(), identity_.node_id, leases);
+    log::info("leases given back", {{"leases", leases.size()}});
+  }
+  co_await forget_node(database_.pool(), identity_.node_id);
+}
+
+std::optional<SignerLease> LeaseManager::held(const SignerKey& key) {
+  const auto now = Clock::now();
+  const std::scoped_lock lock(mutex_);
+  const auto it = known_.find(key);
+  if (it == known_.end() || it->second.until <= now) return std::nullopt;
+  it->second.last_use = now;
+  return SignerLease{key, it->second.token};
+}
+
+std::vector<SignerLease> LeaseManager::held_on(std::int64_t chain_id) {
+  auto leases = all();
+  std::erase_if(leases, [&](const SignerLease& lease) { return lease.key.chain_id != chain_id; });
+  return leases;
+}
+
+std::vector<SignerLease> LeaseManager::all() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<SignerLease> leases;
+  leases.reserve(known_.size());
+  for (const auto& [key, known] : known_) leases.push_back({key, known.token});
+  return leases;
+}
+
+void LeaseManager::lost(const SignerLease& lease) {
+  fenced_total_.Increment();
+  log::warn("a write was fenced: the lease is gone", {{"chainId", lease.key.chain_id},
+                                                      {"signer", lease.key.signer},
+                                                      {"nodeId", identity_.node_id},
+                                                      {"fencingToken", lease.fencing_token}});
+  const std::scoped_lock lock(mutex_);
+  const auto it = known_.find(lease.key);
+  if (it != known_.end() && it->second.token == lease.fencing_token) known_.erase(it);
+  held_gauge_.Set(static_cast<double>(known_.size()));
+}
+
+awaitable<LeaseManager::Answer> LeaseManager::lead(SignerKey key) {
+  if (auto lease = held(key)) co_return std::move(*lease);
+  co_return co_await on_loop(home_, [this, key = std::move(key)] { return lead_here(key); });
+}
+
+// A thousand requests for a signer that nobody has yet are one acquisition.
+awaitable<LeaseManager::Answer> LeaseManager::lead_here(SignerKey key) {
+  if (auto lease = held(key)) co_return std::move(*lease);
+  if (const auto it = being_taken_.find(key); it != being_taken_.end()) {
+    const auto mine = std::make_shared<Waiting>(home_);
+    it->second.push_back(mine);
+    co_await mine->wait();
+    if (!mine->value()) std::rethrow_exception(mine->value().error());
+    co_return *mine->value();
+  }
+  being_taken_[key] = {};
+  std::expected<Answer, std::exception_ptr> outcome;
+  try {
+    outcome = co_await take_or_name(key);
+  } catch (const std::exception&) {
+    outcome = std::unexpected(std::current_exception());
+  }
+  const auto others = std::move(being_taken_[key]);
+  being_taken_.erase(key);
+  for (const auto& other : others) other->complete(outcome);
+  if (!outcome) {
+    failed_total_.Increment();
+    std::rethrow_exception(outcome.error());
+  }
+  co_return std::move(*outcome);
+}
+
+awaitable<LeaseManager::Answer> LeaseManager::take_or_name(SignerKey key) {
+  auto& pool = database_.pool();
+  auto view = co_await find_lease(pool, key, options_.times);
+  if (!view || view->expired || view->owner_node == identity_.node_id) {
+    const auto taken = co_await take(key.chain_id, {key.signer});
+    if (!taken.empty()) co_return taken.front();
+    view = co_await find_lease(pool, key, options_.times);
+    if (!view) throw Exception(unavailable("lease_unavailable", "the signer's lease could not be taken; try again"));
+  }
+  refused_total_.Increment();
+  co_return std::move(*view);
+}
+
+awaitable<std::vector<SignerLease>> LeaseManager::take(std::int64_t chain_id, std::vector<std::string> signers) {
+  const auto asked = Clock::now();
+  auto taken =
+      co_await acquire_leases(database_.pool(), identity_.node_id, chain_id, std::move(signers), options_.times);
+  if (taken.empty()) co_return taken;
+  co_await prepare(taken);
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& lease : taken) {
+      known_[lease.key] = {lease.fencing_token, asked + options_.times.duration, Clock::now()};
+    }
+    held_gauge_.Set(static_cast<double>(known_.size()));
+  }
+  taken_total_.Increment(static_cast<double>(taken.size()));
+  for (const auto& lease : taken) {
+    log::info("lease acquired", {{"chainId", lease.key.chain_id},
+                                 {"signer", lease.key.signer},
+                                 {"nodeId", identity_.node_id},
+                                 {"fencingToken", lease.fencing_token}});
+  }
+  co_return taken;
+}
+
+awaitable<> LeaseManager::prepare(std::vector<SignerLease> taken) {
+  const auto done = std::make_shared<Completion<bool>>(home_);
+  auto run = [](std::vector<OnTaken> callbacks, std::vector<SignerLease> leases,
+                std::shared_ptr<Completion<bool>> finished) -> awaitable<> {
+    for (const auto& callback : callbacks) co_await callback(leases);
+    finished->complete(true);
+  };
+  if (preparations_.spawn(run(on_taken_, std::move(taken), done))) {
+    co_await done->wait(Clock::now() + kPreparationPatience);
+  }
+}
+
+awaitable<Worker::Next> LeaseManager::renew() {
+  auto& pool = database_.pool();
+  co_await heartbeat(pool, identity_.node_id, identity_.advertise_url, identity_.version);
+  co_await release_idle();
+  const auto asked = Clock::now();
+  const auto leases = all();
+  if (leases.empty()) co_return Worker::Next::kRest;
+  const auto renewed = co_await renew_leases(pool, identity_.node_id, leases, options_.times);
+  const std::scoped_lock lock(mutex_);
+  for (const auto& lease : renewed) {
+    const auto it = known_.find(lease.key);
+    if (it != known_.end() && it->second.token == lease.fencing_token)
+      it->second.until = asked + options_.times.duration;
+  }
+  // One that was not renewed is not given up yet: it may only have been locked. Once it has run out, it is.
+  std::erase_if(known_, [&](const auto& entry) {
+    const bool gone = entry.second.until + options_.times.clock_skew_allowance <= asked;
+    if (gone) log::warn("lease expired", {{"signer", entry.first.signer}, {"fencingToken", entry.second.token}});
+    return gone;
+  });
+  held_gauge_.Set(static_cast<double>(known_.size()));
+  co_return Worker::Next::kRest;
+}
+
+awaitable<> LeaseManager::release_idle() {
+  const auto now = Clock::now();
+  std::vector<SignerLease> unused;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [key, known] : known_) {
+      if (now - known.last_use >= options_.idle_release) unused.push_back({key, known.token});
+    }
+  }
+  if (unused.empty()) co_return;
+  const auto idle = co_await idle_signers(database_.pool(), unused);
+  std::erase_if(unused, [&](const SignerLease& lease) { return std::ranges::find(idle, lease.key) == idle.end(); });
+  if (unused.empty()) co_return;
+  {
+    // Forgotten first: whoever comes now takes it anew, under another token.
+    const std::scoped_lock lock(mutex_);
+    for (const auto& lease : unused) known_.erase(lease.key);
+  }
+  co_await release_leases(database_.pool(), identity_.node_id, unused);
+  log::info("idle leases given back", {{"leases", unused.size()}});
+}
+
+// In small steps with a pause, so that several nodes share what one has left.
+awaitable<Worker::Next> LeaseManager::adopt() {
+  const auto orphans = co_await find_orphans(database_.pool(), chains_, options_.times, options_.adopt_step);
+  std::map<std::int64_t, std::vector<std::string>> by_chain;
+  for (const auto& key : orphans) {
+    if (can_sign_(key)) by_chain[key.chain_id].push_back(key.signer);
+  }
+  std::size_t adopted = 0;
+  for (auto& [chain_id, signers] : by_chain) adopted += (co_await take(chain_id, std::move(signers))).size();
+  if (adopted == 0 || orphans.size() < options_.adopt_step) co_return Worker::Next::kRest;
+  asio::steady_timer pause(home_, kAdoptPause);
+  co_await pause.async_wait(asio::use_awaitable);
+  co_return Worker::Next::kAgain;
+}
+
+}  // namespace fencepost::tx

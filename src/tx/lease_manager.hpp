@@ -1,0 +1,112 @@
+// The leases of this node: gets them, keeps them, notices when they are gone, gives them back.
+//
+// What is remembered here only saves questions. Whether a lease still holds is decided in PostgreSQL, by the fence of
+// each write; a write that comes back FENCED ends in `lost`, and everything in memory about that signer goes with it.
+//
+// Lives on one loop; methods marked so may be called from any.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "pg/database.hpp"
+#include "runtime/async.hpp"
+#include "runtime/completion.hpp"
+#include "runtime/metrics.hpp"
+#include "runtime/worker.hpp"
+#include "tx/lease.hpp"
+#include "tx/lease_store.hpp"
+
+namespace fencepost::tx {
+
+struct LeaseOptions {
+  LeaseTimes times;
+  std::chrono::milliseconds renew_interval{3'000};
+  std::chrono::milliseconds idle_release{60'000};  // a lease without work is given up after this
+  std::size_t adopt_step = 64;                     // orphans taken at a time
+};
+
+struct NodeIdentity {
+  std::string node_id;        // name and boot id, also the sessions' application_name
+  std::string advertise_url;  // empty: cannot be forwarded to
+  std::string version;
+};
+
+class LeaseManager {
+ public:
+  // What to do with leases that have just been taken, before anybody uses them: read the chain's nonces, look at what
+  // the former owner left. Errors are its own to handle.
+  using OnTaken = std::function<awaitable<>(std::vector<SignerLease>)>;
+
+  LeaseManager(Executor home, pg::Database& database, NodeIdentity identity, LeaseOptions options,
+               std::vector<std::int64_t> chains, std::function<bool(const SignerKey&)> can_sign, Metrics& metrics);
+
+  void on_taken(OnTaken callback) { on_taken_.push_back(std::move(callback)); }  // before start
+  void start();
+  // Gives all leases back, so that others need not wait for them to expire.
+  awaitable<> stop();
+  // A lease somewhere was given up: look for orphans now. Any thread.
+  void look_for_orphans() { adopt_worker_.wake(); }
+
+  // The lease, as far as this node knows. Any thread.
+  std::optional<SignerLease> held(const SignerKey& key);
+  // Those of one chain. Any thread.
+  std::vector<SignerLease> held_on(std::int64_t chain_id);
+  // The lease, taken if it is free; otherwise who has it. Any loop. Throws what the database throws.
+  awaitable<std::variant<SignerLease, LeaseView>> lead(SignerKey key);
+  // A fenced write said so. Any thread. Counts; forgets the lease unless there is a newer one by now.
+  void lost(const SignerLease& lease);
+
+  const NodeIdentity& identity() const { return identity_; }
+  const LeaseOptions& options() const { return options_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Answer = std::variant<SignerLease, LeaseView>;
+  struct Known {
+    std::int64_t token = 0;
+    Clock::time_point until;  // believed, counted from before the question was asked
+    Clock::time_point last_use;
+  };
+  using Waiting = Completion<std::expected<Answer, std::exception_ptr>>;
+
+  awaitable<Answer> lead_here(SignerKey key);
+  awaitable<Answer> take_or_name(SignerKey key);
+  awaitable<std::vector<SignerLease>> take(std::int64_t chain_id, std::vector<std::string> signers);
+  awaitable<> prepare(std::vector<SignerLease> taken);
+  awaitable<Worker::Next> renew();
+  awaitable<Worker::Next> adopt();
+  awaitable<> release_idle();
+  std::vector<SignerLease> all();
+
+  Executor home_;
+  pg::Database& database_;
+  NodeIdentity identity_;
+  LeaseOptions options_;
+  std::vector<std::int64_t> chains_;
+  std::function<bool(const SignerKey&)> can_sign_;
+  std::vector<OnTaken> on_taken_;
+
+  std::mutex mutex_;  // guards known_
+  std::unordered_map<SignerKey, Known> known_;
+  std::map<SignerKey, std::vector<std::shared_ptr<Waiting>>> being_taken_;  // on the loop
+  TaskGroup preparations_;
+
+  Metrics::Counter& taken_total_;
+  Metrics::Counter& refused_total_;
+  Metrics::Counter& failed_total_;
+  Metrics::Counter& fenced_total_;
+  Metrics::Gauge& held_gauge_;
+  Worker renew_worker_;
+  Worker adopt_worker_;
+};
+
+}  // namespace fencepost::tx

@@ -1,0 +1,79 @@
+// Everything that can be set about the transaction manager. node/config fills it in.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tx/fee_policy.hpp"
+
+namespace fencepost::tx {
+
+// When a block counts as final.
+struct Finality {
+  enum class Kind { kDepth, kSafe, kFinalized };
+  Kind kind = Kind::kDepth;
+  std::uint32_t depth = 20;  // for kDepth
+
+  friend bool operator==(const Finality&, const Finality&) = default;
+};
+
+struct ConfirmationOptions {
+  Finality required;
+  bool progress = false;  // tell of every block, not only of forks and the end
+  std::chrono::milliseconds stale_receipt_timeout{60'000};
+  std::size_t receipt_workers = 10;
+};
+
+enum class NonceQuery { kPending, kLatest };
+
+struct NonceOptions {
+  bool chain_query_enabled = true;
+  NonceQuery chain_query_mode = NonceQuery::kPending;
+  std::chrono::milliseconds nonce_state_timeout{30'000};
+};
+
+struct ResubmitOptions {
+  bool enabled = true;
+  std::chrono::milliseconds interval{60'000};
+};
+
+struct SignerOptions {
+  std::optional<std::int64_t> max_in_flight;  // none: the chain's
+  std::optional<bool> shared;
+};
+
+struct ChainOptions {
+  std::string name;
+  std::int64_t chain_id = 0;
+  ConfirmationOptions confirmations;
+  NonceOptions nonce;
+  ResubmitOptions resubmit;
+  std::chrono::milliseconds stuck_after{600'000};
+  FeeOptions fees;
+  std::int64_t max_in_flight = 1;
+  bool shared = false;
+  std::map<std::string, SignerOptions> signers;  // by address, lowercase
+
+  std::int64_t window_of(const std::string& signer) const {
+    const auto it = signers.find(signer);
+    return it != signers.end() && it->second.max_in_flight ? *it->second.max_in_flight : max_in_flight;
+  }
+  bool is_shared(const std::string& signer) const {
+    const auto it = signers.find(signer);
+    return it != signers.end() && it->second.shared ? *it->second.shared : shared;
+  }
+};
+
+struct TxOptions {
+  bool request_id_required = true;
+  bool forwarding = true;
+  std::chrono::milliseconds forward_timeout{10'000};
+  std::size_t writer_lanes = 4;
+  std::size_t writer_batch = 256;
+  std::uint32_t gas_margin_percent = 20;  // on top of an estimate
+};
+
+}  // namespace fencepost::tx

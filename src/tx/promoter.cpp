@@ -1,0 +1,48 @@
+#include "tx/promoter.hpp"
+
+#include <unordered_map>
+
+#include "runtime/log.hpp"
+#include "runtime/test_point.hpp"
+#include "tx/create_store.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+constexpr std::size_t kSignersPerCommit = 256;
+
+}  // namespace
+
+Promoter::Promoter(ChainContext& chain)
+    : chain_(chain),
+      worker_(
+          chain.home, {.name = "tx_promoter", .interval = std::chrono::seconds(1)},
+          [this] { return promote_waiting(); }, chain.metrics) {}
+
+awaitable<Worker::Next> Promoter::promote_waiting() {
+  const auto leases = chain_.leases.held_on(chain_.chain_id());
+  if (leases.empty()) co_return Worker::Next::kRest;
+  std::unordered_map<SignerKey, SignerLease> by_key;
+  for (const auto& lease : leases) by_key.emplace(lease.key, lease);
+
+  const auto waiting = co_await signers_waiting(chain_.database.pool(), leases);
+  std::int64_t promoted = 0;
+  for (std::size_t begin = 0; begin < waiting.size(); begin += kSignersPerCommit) {
+    std::vector<Allotment> allotments;
+    for (auto i = begin; i < std::min(begin + kSignersPerCommit, waiting.size()); ++i) {
+      allotments.push_back({by_key.at(waiting[i]), chain_.options.window_of(waiting[i].signer)});
+    }
+    for (const auto& one : co_await promote(chain_.database.pool(), chain_.node(), std::move(allotments))) {
+      promoted += one.promoted;
+      log::info("nonces given", {{"signer", one.key.signer},
+                                 {"nodeId", chain_.node()},
+                                 {"fencingToken", by_key.at(one.key).fencing_token},
+                                 {"transactions", one.promoted}});
+    }
+    test_point("promoter.committed");
+  }
+  if (promoted > 0) chain_.wake_submitter();
+  co_return Worker::Next::kRest;
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,64 @@
+#include "tx/resubmitter.hpp"
+
+#include "runtime/test_point.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+constexpr std::size_t kBatch = 500;
+
+}  // namespace
+
+Resubmitter::Resubmitter(ChainContext& chain)
+    : chain_(chain),
+      worker_(
+          chain.home, {.name = "tx_resubmitter", .interval = std::chrono::seconds(1)},
+          [this] { return resubmit_due(); }, chain.metrics) {}
+
+awaitable<Worker::Next> Resubmitter::resubmit_due() {
+  const auto due = co_await claim_resubmits(chain_.database.pool(), chain_.node(), chain_.chain_id(),
+                                            chain_.options.resubmit.interval, kBatch);
+  if (due.empty()) co_return Worker::Next::kRest;
+  test_point("resubmitter.claimed");
+  std::vector<std::string> raw;
+  for (const auto& tx : due) raw.push_back(tx.raw);
+  const auto results = co_await chain_.connector.send(std::move(raw));
+  test_point("resubmitter.sent");
+
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    chain_.metrics
+        .counter("tx_resubmit_total", "Broadcasts of bytes that were broadcast before",
+                 {{"result", std::string(to_string(results[i].outcome))}})
+        .Increment();
+    if (auto step = judge(due[i], results[i])) steps.push_back(std::move(*step));
+  }
+  co_await chain_.apply(std::move(steps));
+  co_return due.size() == kBatch ? Worker::Next::kAgain : Worker::Next::kRest;
+}
+
+// Nothing to write when it went as it should and did so before.
+std::optional<Step> Resubmitter::judge(const Resubmit& sent, const evm::SendResult& result) {
+  Step step(sent.lease, sent.tx_id, sent.state, sent.state, "rebroadcast");
+  step.quiet = true;
+  step.expect_receipt_hash = "";
+  switch (result.outcome) {
+    case evm::SubmitClass::kAccepted:
+    case evm::SubmitClass::kKnownTransaction:
+      if (sent.retry_count == 0) return std::nullopt;
+      step.reset_tries = true;
+      step.error = "";
+      return step;
+    case evm::SubmitClass::kNonceTooLow:
+      // Mined, most likely, or taken by somebody else: both are for others to find out, soon.
+      chain_.wake_receipts();
+      chain_.wake_heads();
+      return std::nullopt;
+    default:
+      step.failed_try = true;
+      step.error = result.message;
+      return step;
+  }
+}
+
+}  // namespace fencepost::tx
