@@ -18,6 +18,7 @@ packages_run=(postgresql-15 ca-certificates)
 packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl)
 packages_lint=(clang-format-19 clang-tidy-19 shellcheck)
 packages_bench=(libbenchmark-dev nginx-light wrk curl)
+packages_model=(spin clang-19)
 
 # --- saying things ----------------------------------------------------------------------------------------------
 
@@ -280,7 +281,7 @@ cmd_test() {
   ((failed == 0))
 }
 
-# --- bench, lint, fmt, clean ------------------------------------------------------------------------------------
+# --- bench, model, lint, fmt, clean -----------------------------------------------------------------------------
 
 cmd_bench() {
   need "to build Fencepost and to measure it against others" "${packages_bench[@]}"
@@ -288,6 +289,11 @@ cmd_bench() {
   quietly cmake --preset release -B build/bench -DFENCEPOST_BENCH=ON || die "cmake failed"
   cmake --build build/bench --target benchmarks
   FENCEPOST_BUILD=build/bench exec bench/run.sh "${1:-}"
+}
+
+cmd_model() {
+  need_packages "to check the model of the protocol" "${packages_model[@]}"
+  exec model/run.sh "$@"
 }
 
 cpp_files() { find src tests bench -name '*.cpp' -o -name '*.hpp'; }
@@ -307,7 +313,7 @@ cmd_lint() {
   mapfile -t files < <(cpp_files)
   clang-format-19 --dry-run -Werror "${files[@]}"
   say "scripts"
-  mapfile -t scripts < <(find fp .ci/run bench -name fp -o -name run -o -name '*.sh')
+  mapfile -t scripts < <(find fp .ci/run bench model -name fp -o -name run -o -name '*.sh')
   shellcheck "${scripts[@]}"
   if [[ ${1:-} == --all ]]; then
     mapfile -t files < <(cpp_files | grep '\.cpp$')
@@ -337,6 +343,7 @@ cmd_help() {
 ./fp up [options]     builds if needed and starts Fencepost with a private database and a local chain
 ./fp test [filter]    builds and runs all tests, or those whose name matches the regular expression
 ./fp bench [filter]   builds and runs the benchmarks
+./fp model            checks the model of the transaction protocol (docs/correctness.md), exhaustively
 ./fp lint [--all]     checks formatting and scripts, and runs clang-tidy on changed files (or all)
 ./fp fmt              formats the code
 ./fp clean            removes what was built
@@ -350,7 +357,7 @@ main() {
   local command=${1:-help}
   if (($# > 0)); then shift; fi
   case $command in
-    setup | build | up | test | bench | lint | fmt | clean | help) "cmd_$command" "$@" ;;
+    setup | build | up | test | bench | model | lint | fmt | clean | help) "cmd_$command" "$@" ;;
     -h | --help) cmd_help ;;
     *)
       cmd_help >&2

@@ -6,25 +6,34 @@
  * that arrives. Between any two of them everybody else may run for as long as they like, which is what a pause, a slow
  * network and a full disk look like from outside.
  *
- * What is promised stands in the assertions, numbered (1) to (3), and in the formula (4) at the end.
- * docs/correctness.md says what is covered and what is not; run.sh checks it. These macros break the protocol on
- * purpose, one each:
+ * The promises have names; what keeps them are the assertions, and the formula at the end. docs/correctness.md says what
+ * is covered and what is not; run.sh checks it. These macros break the protocol on purpose, one each:
  *
  *   NO_LOCK                 the fence is a bare EXISTS: it looks at the lease and does not lock it
  *   PLAIN_UPDATE_TAKEOVER   the takeover is a plain UPDATE, which does not wait for a key-share lock
  *   NO_TERMINATE            the takeover waits, and never ends the sessions of the expired owner
  *   STALE_SNAPSHOT          the create is one statement: its snapshot is older than its wait for the cursor
  *   BROADCAST_BEFORE_CLAIM  the hash is stored after the call, not before
- *   UNCLAIMED_RESEND        what is stored already is sent again without a fenced write first
- *   KEEP_TOKEN              a node that was fenced gets its old token back by renewing
- *   NO_BOOT_ID              a restarted node bears the name, and so the token, of the one that died
+ *   UNCLAIMED_RESEND        bytes that are stored already are sent again without a fenced write first
+ *   UNCOUNTED_CLAIMS        noting a refusal does not look whether the row was claimed once more in between
+ *   REFUSAL_STAYS           bytes that were refused are claimed again, and the row still says that nobody has them
  */
 #ifndef FAULTS
 #define FAULTS 2
 #endif
 
-#define TXS    3 /* requests 0, 1, 2 of one signer; nonces and hashes count from 1, and 0 is none */
+#ifndef TXS
+#define TXS 3
+#endif
+
+#define MOST   3 /* requests 0, 1, 2 of one signer; nonces and hashes count from 1, and 0 is none */
 #define ORPHAN 2 /* sessions 0 and 1 belong to the nodes; this one has lost its client and runs on without it */
+
+/* The promises. None is ever set: their names stand in the assertions, so that a counter-example says what it broke. */
+bool one_nonce_for_a_transaction, one_transaction_for_a_nonce, no_gap_below_the_cursor;
+bool no_stale_write;
+bool one_hash_for_a_nonce_is_ever_out, only_what_is_stored_is_mined;
+bool what_is_told_is_stored;
 
 /* --- PostgreSQL: what is committed ---------------------------------------------------------------------------- */
 
@@ -44,14 +53,14 @@ byte cursor = 1;
 
 /* managed_tx. Hash 1 is what signing gives at the low price, hash 2 at the high one. */
 mtype = {absent, allocated, tracking, confirmed};
-mtype state[TXS] = absent;
-byte nonce[TXS];
-byte hash[TXS];
-bool fresh[TXS]; /* only the newest token has ever claimed it (the row's fencing_token says so), and it is not tracked */
+mtype state[MOST] = absent;
+byte nonce[MOST];
+byte hash[MOST];
+bool is_refused[MOST]; /* the attempt's outcome: whoever was asked said no, so nobody has it and it may be signed anew */
 
 /* --- PostgreSQL: the sessions --------------------------------------------------------------------------------- */
 
-mtype = {nothing, create, claim, sign_anew, track, confirm};          /* jobs: one fenced transaction each */
+mtype = {nothing, create, claim, refuse, track, confirm};             /* jobs: one fenced transaction each */
 mtype = {idle, asked, locked, written, committed, zero_rows, fenced}; /* how far it is, or how it ended */
 
 typedef Session {
@@ -60,8 +69,9 @@ typedef Session {
   byte tx;
   byte hash;
   byte token;
-  bool found;   /* STALE_SNAPSHOT: the request was there when the statement began */
-  bool outdated /* sign_anew: another claim came in between (the row counts them) */
+  bool first;   /* claim, as it ends: nobody can have it yet */
+  bool found;   /* create: the request was there when the statement began */
+  bool outdated /* refuse: another claim came in between (the row counts them) */
 };
 Session db[3];
 
@@ -88,10 +98,10 @@ mtype = {unanswered, accepted, refused};
 
 typedef Node {
   mtype doing;
-  byte token;   /* of the lease that it believes to hold */
-  byte maybe;   /* bit per transaction: it may be out there, since a call was accepted or its answer lost */
-  byte call_tx; /* eth_sendRawTransaction: from the decision to the answer */
+  byte token;      /* of the lease that it believes to hold */
+  byte call_tx;    /* eth_sendRawTransaction: from the decision to the answer */
   byte call_hash;
+  bool call_first; /* nobody can have had it before */
   mtype answer;
   bool paused
 };
@@ -100,10 +110,10 @@ bool stopped; /* the node that is paused never goes on */
 
 /* --- the client and the chain --------------------------------------------------------------------------------- */
 
-bool served[TXS]; /* the client has its answer; until then it asks again, with the same request id */
+bool served[MOST]; /* the client has its answer; until then it asks again, with the same request id */
 
-byte pool[TXS + 1]; /* by nonce: what was accepted, and below next_mined what was mined */
-byte ever[TXS + 1]; /* by nonce: what was ever accepted */
+byte pool[MOST + 1]; /* by nonce: what was accepted, and below next_mined what was mined */
+byte ever[MOST + 1]; /* by nonce: what was ever accepted */
 byte next_mined = 1;
 bool price_is_high;
 
@@ -125,6 +135,7 @@ byte faults = FAULTS;
   db[s].tx = 0; \
   db[s].hash = 0; \
   db[s].token = NONE; \
+  db[s].first = false; \
   db[s].found = false; \
   db[s].outdated = false
 
@@ -132,7 +143,7 @@ byte faults = FAULTS;
 #define finish(s, result) \
   if \
   :: s == ORPHAN -> forget(s) \
-  :: s != ORPHAN && result == committed && db[s].job != track && db[s].job != confirm -> \
+  :: s != ORPHAN && result == committed && (db[s].job == create || db[s].job == claim) -> \
     db[s].at = committed; \
     db[s].token = NONE \
   :: else -> \
@@ -155,10 +166,15 @@ byte faults = FAULTS;
 #else
 #define is_stored(x, h) (hash[x] == (h))
 #endif
+#ifdef UNCOUNTED_CLAIMS
+#define is_outdated(s) false
+#else
+#define is_outdated(s) db[s].outdated
+#endif
 #define guard_holds(s, x, h) \
-  ((db[s].job == claim && state[x] == allocated && (hash[x] == 0 || hash[x] == h)) || \
+  ((db[s].job == claim && state[x] == allocated && (hash[x] == 0 || hash[x] == h || is_refused[x])) || \
    (db[s].job == claim && state[x] == tracking && hash[x] == h) || \
-   (db[s].job == sign_anew && state[x] == allocated && fresh[x] && hash[x] != h && !db[s].outdated) || \
+   (db[s].job == refuse && state[x] == allocated && hash[x] == h && !is_outdated(s)) || \
    (db[s].job == track && state[x] == allocated && is_stored(x, h)) || \
    (db[s].job == confirm && state[x] == tracking))
 
@@ -178,35 +194,38 @@ inline write(s) {
 }
 
 inline give_nonce(x) {
-  assert(nonce[x] == 0);                                                  /* (1) a transaction gets one nonce */
-  assert(nonce[0] != cursor && nonce[1] != cursor && nonce[2] != cursor); /* (1) a nonce goes to one transaction */
+  assert(one_nonce_for_a_transaction || nonce[x] == 0);
+  assert(one_transaction_for_a_nonce || (nonce[0] != cursor && nonce[1] != cursor && nonce[2] != cursor));
   nonce[x] = cursor;
   state[x] = allocated;
   cursor++;
-  assert((nonce[0] != 0) + (nonce[1] != 0) + (nonce[2] != 0) == cursor - 1) /* (1) no gap below the cursor */
+  assert(no_gap_below_the_cursor || (nonce[0] != 0) + (nonce[1] != 0) + (nonce[2] != 0) == cursor - 1)
 }
 
 #define outdate(other, s) \
-  db[other].outdated = (db[other].outdated || (db[other].job == sign_anew && db[other].tx == db[s].tx))
+  db[other].outdated = (db[other].outdated || (db[other].job == refuse && db[other].tx == db[s].tx))
 
 inline commit(s) {
   printf("session %d commits job %e of transaction %d, hash %d\n", s, db[s].job, db[s].tx, db[s].hash);
-  assert(db[s].token == NEWEST); /* (2) no stale write: nobody has taken over since the check */
+  assert(no_stale_write || db[s].token == NEWEST); /* nobody has taken over since the check */
   if
   :: db[s].job == create -> give_nonce(db[s].tx)
   :: db[s].job == claim ->
     outdate(0, s);
     outdate(1, s);
     outdate(ORPHAN, s);
-    fresh[db[s].tx] = (fresh[db[s].tx] || hash[db[s].tx] == 0);
+    db[s].first = (hash[db[s].tx] == 0 || is_refused[db[s].tx]);
+#ifdef REFUSAL_STAYS
+    is_refused[db[s].tx] = (hash[db[s].tx] == db[s].hash -> is_refused[db[s].tx] : false);
+#else
+    is_refused[db[s].tx] = false;
+#endif
     hash[db[s].tx] = db[s].hash
-  :: db[s].job == sign_anew -> hash[db[s].tx] = db[s].hash
+  :: db[s].job == refuse -> is_refused[db[s].tx] = true
   :: db[s].job == track ->
     state[db[s].tx] = tracking;
     hash[db[s].tx] = db[s].hash;
-    fresh[db[s].tx] = false;
-    node[0].maybe = node[0].maybe & ~(1 << db[s].tx); /* of no use any more */
-    node[1].maybe = node[1].maybe & ~(1 << db[s].tx)
+    is_refused[db[s].tx] = false
   :: db[s].job == confirm -> state[db[s].tx] = confirmed
   fi;
   finish(s, committed)
@@ -221,6 +240,7 @@ end:
   :: d_step { db[s].at == asked && runs(s) ->
        if
        :: fence_holds(s) ->
+         printf("session %d passes the fence with job %e of transaction %d\n", s, db[s].job, db[s].tx);
 #ifdef STALE_SNAPSHOT
          db[s].found = (db[s].job == create && nonce[db[s].tx] != 0);
 #endif
@@ -248,46 +268,38 @@ end:
   node[n].doing = in_database; \
   fence_if_old(n)
 
-#define call(n, x, h) \
+#define call(n, x, h, is_first) \
   node[n].call_tx = x; \
   node[n].call_hash = h; \
-  node[n].doing = calling
+  node[n].call_first = is_first; \
+  node[n].doing = calling; \
+  printf("node %d calls with transaction %d, hash %d\n", n, node[n].call_tx, node[n].call_hash)
 
 #define forget_call(n) \
   node[n].call_tx = 0; \
   node[n].call_hash = 0; \
+  node[n].call_first = false; \
   node[n].answer = unanswered
-
-#define forget_lease(n) \
-  node[n].token = NONE; \
-  node[n].maybe = 0
 
 /* The fence first: FENCED means stop, and drop what is in memory. A call is made by who has just claimed it. */
 inline take_answer_of_database(n) {
   node[n].doing = looking;
   if
-  :: db[n].at == fenced -> forget_lease(n); printf("node %d is fenced\n", n)
-  :: db[n].at == committed && db[n].job == create -> served[db[n].tx] = true
-  :: db[n].at == committed && (db[n].job == claim || db[n].job == sign_anew) -> call(n, db[n].tx, db[n].hash)
+  :: db[n].at == fenced -> node[n].token = NONE; printf("node %d is fenced\n", n)
+  :: db[n].at == committed && db[n].job == create ->
+    assert(what_is_told_is_stored || nonce[db[n].tx] != 0);
+    served[db[n].tx] = true
+  :: db[n].at == committed && db[n].job == claim -> call(n, db[n].tx, db[n].hash, db[n].first)
   :: else
   fi;
   forget(n)
 }
 
-/* Every call that was ever made with the stored hash was refused. */
-#define nothing_is_out(n, x) (fresh[x] && (node[n].maybe & (1 << (x))) == 0)
-
-#define remember_maybe(n, x) \
-  node[n].maybe = (fresh[x] && node[n].token == NEWEST -> node[n].maybe | (1 << (x)) : node[n].maybe)
-
 inline take_answer_of_chain(n) {
   printf("node %d learns that transaction %d, hash %d was %e\n", n, node[n].call_tx, node[n].call_hash, node[n].answer);
   if
-  :: node[n].answer == accepted ->
-    remember_maybe(n, node[n].call_tx);
-    ask(n, track, node[n].call_tx, node[n].call_hash)
-  :: node[n].answer == refused && nothing_is_out(n, node[n].call_tx) && node[n].call_hash != price_hash ->
-    ask(n, sign_anew, node[n].call_tx, price_hash)
+  :: node[n].answer == accepted -> ask(n, track, node[n].call_tx, node[n].call_hash)
+  :: node[n].answer == refused && node[n].call_first -> ask(n, refuse, node[n].call_tx, node[n].call_hash)
   :: else -> node[n].doing = looking
   fi;
   forget_call(n)
@@ -304,11 +316,6 @@ inline take_answer_of_chain(n) {
   fence_if_old(0); \
   fence_if_old(1); \
   fence_if_old(ORPHAN); \
-  fresh[0] = false; \
-  fresh[1] = false; \
-  fresh[2] = false; \
-  node[0].maybe = 0; /* of no use under an old token */ \
-  node[1].maybe = 0; \
   get_lease(n)
 
 #define get_lease(n) \
@@ -316,8 +323,8 @@ inline take_answer_of_chain(n) {
   lease_live = true; \
   node[n].token = NEWEST
 
-/* The owner's time is up; or the owner is this very process, which has forgotten. FOR UPDATE waits for key shares. */
-#define may_take_over(n) (strays(n) && (!lease_live || lease_owner == n))
+/* The owner's time is up. FOR UPDATE waits for key shares. */
+#define may_take_over(n) (strays(n) && !lease_live)
 #ifdef PLAIN_UPDATE_TAKEOVER
 #define lease_is_free true
 #else
@@ -334,27 +341,27 @@ inline take_answer_of_chain(n) {
   fi
 
 #define should_send(x)  (state[x] == allocated || (state[x] == tracking && !is_out(x)))
-#define hash_to_send(x) (hash[x] == 0 -> price_hash : hash[x])
+#define hash_to_send(x) (hash[x] == 0 || is_refused[x] -> price_hash : hash[x])
 #if defined(BROADCAST_BEFORE_CLAIM)
-#define send(n, x) call(n, x, hash_to_send(x))
+#define send(n, x) call(n, x, hash_to_send(x), false)
 #elif defined(UNCLAIMED_RESEND)
 #define send(n, x) \
   if \
-  :: hash[x] == 0 -> ask(n, claim, x, price_hash) \
-  :: else -> call(n, x, hash[x]) \
+  :: hash[x] == hash_to_send(x) -> call(n, x, hash[x], is_refused[x]) \
+  :: else -> ask(n, claim, x, hash_to_send(x)) \
   fi
 #else
 #define send(n, x) ask(n, claim, x, hash_to_send(x))
 #endif
 
 /* Requests that nobody has begun to serve are alike: by symmetry the lowest is taken. */
-#define creates(s, x)   (is_open(s) && db[s].job == create && db[s].tx == (x))
-#define is_begun(x)     (state[x] != absent || creates(0, x) || creates(1, x) || creates(ORPHAN, x))
-#define comes_next(x)   (is_begun(x) || (((x) < 1 || is_begun(0)) && ((x) < 2 || is_begun(1))))
+#define creates(s, x) (is_open(s) && db[s].job == create && db[s].tx == (x))
+#define is_begun(x)   (state[x] != absent || creates(0, x) || creates(1, x) || creates(ORPHAN, x))
+#define comes_next(x) (is_begun(x) || (((x) < 1 || is_begun(0)) && ((x) < 2 || is_begun(1))))
 
 /* What a leader finds to do for transaction x by looking into the database and at the chain. */
 #define WORK(n, x) \
-  :: d_step { leads(n) && !served[x] && comes_next(x) -> ask(n, create, x, 0) } \
+  :: d_step { leads(n) && !served[x] && x < TXS && comes_next(x) -> ask(n, create, x, 0) } \
   :: d_step { leads(n) && should_send(x) -> send(n, x) } \
   :: d_step { leads(n) && state[x] == tracking && is_mined(x) -> ask(n, confirm, x, 0) }
 
@@ -374,16 +381,15 @@ end:
   :: d_step { may_take_over(n) && lease_is_free && faults > 0 ->
        faults--;
        take_over(n);
-       forget_lease(n);
+       node[n].token = NONE;
        printf("node %d takes over and loses the answer\n", n) }
 #ifndef NO_TERMINATE
   :: d_step { may_take_over(n) && holds_lease(0) -> terminate(0) }
   :: d_step { may_take_over(n) && holds_lease(1) -> terminate(1) }
   :: d_step { may_take_over(n) && holds_lease(ORPHAN) -> terminate(ORPHAN) }
 #endif
-#if defined(KEEP_TOKEN) || defined(NO_BOOT_ID)
-  :: d_step { strays(n) && lease_owner == n -> get_lease(n); printf("node %d gets its token back\n", n) }
-#endif
+  /* The lease is its own, but it has forgotten: it gets the same token back. */
+  :: d_step { strays(n) && lease_owner == n -> get_lease(n); printf("node %d finds that it has the lease\n", n) }
   od
 }
 
@@ -398,7 +404,7 @@ end:
      (nonce[x] < next_mined || (h == 1 && (price_is_high || pool[nonce[x]] != 0))) -> verdict = refused \
   :: else -> \
     printf("the chain accepts transaction %d, hash %d\n", x, h); \
-    assert(ever[nonce[x]] == 0 || ever[nonce[x]] == signed_tx(x, h)); /* (3) one hash per nonce is ever out */ \
+    assert(one_hash_for_a_nonce_is_ever_out || ever[nonce[x]] == 0 || ever[nonce[x]] == signed_tx(x, h)); \
     pool[nonce[x]] = signed_tx(x, h); \
     ever[nonce[x]] = signed_tx(x, h); \
     verdict = accepted \
@@ -408,7 +414,12 @@ end:
   receive(node[n].call_tx, node[n].call_hash, node[n].answer); \
   node[n].doing = answered
 
+/* At its nonce, and so at most once. Without a claim the hash is stored later, at best. */
+#ifdef BROADCAST_BEFORE_CLAIM
+#define is_mined_now(x) (nonce[x] == next_mined && (hash[x] == 0 || signed_tx(x, hash[x]) == pool[next_mined]))
+#else
 #define is_mined_now(x) (nonce[x] == next_mined && signed_tx(x, hash[x]) == pool[next_mined])
+#endif
 
 mtype nobody = unanswered;
 
@@ -424,10 +435,8 @@ end:
        late_hash = 0 }
   :: d_step { next_mined <= TXS && pool[next_mined] != 0 ->
        printf("the chain mines nonce %d\n", next_mined);
-       /* (3) what is mined is what is stored, at its nonce; so no transaction is mined twice */
-       assert(is_mined_now(0) || is_mined_now(1) || is_mined_now(2));
+       assert(only_what_is_stored_is_mined || is_mined_now(0) || is_mined_now(1) || is_mined_now(2));
        next_mined++ }
-  :: d_step { price_is_high -> price_is_high = false }
   od
 }
 
@@ -435,24 +444,14 @@ end:
 
 #define owner_is_gone (lease_owner == DEAD || node[lease_owner].paused)
 
-proctype Clock() {
+/* The lease of an owner that is gone expires. A session whose client is gone runs on, or the server notices (TCP
+   keepalives) and rolls back. A node that is paused goes on, unless it is stopped for good. The price falls again. */
+proctype Time() {
 end:
   do
   :: d_step { lease_live && owner_is_gone -> lease_live = false; printf("the lease expires\n") }
-  od
-}
-
-/* A session whose client is gone runs on, or the server notices (TCP keepalives) and rolls back. */
-proctype Keepalive() {
-end:
-  do
-  :: d_step { is_open(ORPHAN) -> forget(ORPHAN) }
-  od
-}
-
-proctype Alarm() {
-end:
-  do
+  :: d_step { is_open(ORPHAN) -> forget(ORPHAN); printf("the orphan is rolled back\n") }
+  :: d_step { price_is_high -> price_is_high = false; printf("the price falls\n") }
   :: d_step { node[0].paused && !stopped -> node[0].paused = false; printf("node 0 goes on\n") }
   :: d_step { node[1].paused && !stopped -> node[1].paused = false; printf("node 1 goes on\n") }
   od
@@ -464,6 +463,7 @@ end:
   db[ORPHAN].tx = db[n].tx; \
   db[ORPHAN].hash = db[n].hash; \
   db[ORPHAN].token = db[n].token; \
+  db[ORPHAN].first = db[n].first; \
   db[ORPHAN].found = db[n].found; \
   db[ORPHAN].outdated = db[n].outdated
 
@@ -493,12 +493,10 @@ inline crash(n) {
   :: node[n].doing == calling || node[n].doing == answered -> lose_call(n)
   :: else
   fi;
-  forget_lease(n);
+  node[n].token = NONE;
   stopped = (node[n].paused -> false : stopped);
   node[n].paused = false;
-#ifndef NO_BOOT_ID
   lease_owner = (lease_owner == n -> DEAD : lease_owner)
-#endif
 }
 
 #define somebody_is_paused (node[0].paused || node[1].paused)
@@ -512,7 +510,6 @@ inline crash(n) {
   :: atomic { faults > 0 && (node[n].doing == calling || node[n].doing == answered) -> \
        faults--; \
        printf("node %d loses the answer to a call\n", n); \
-       remember_maybe(n, node[n].call_tx); \
        lose_call(n) } \
   :: atomic { faults > 0 && !somebody_is_paused -> \
        faults--; \
@@ -556,14 +553,13 @@ init {
     run NodeProcess(0);
     run NodeProcess(1);
     run Chain();
-    run Clock();
-    run Keepalive();
-    run Alarm();
+    run Time();
     run Demon()
   }
 }
 
-/* (4) All finish, if faults are finite and whoever can go on for ever does so at last. */
+/* All finish, if faults are finite and whoever could always go on does so at last (pan -f: weak fairness). */
 #ifdef LIVENESS
-ltl all_finish { <> (state[0] == confirmed && state[1] == confirmed && state[2] == confirmed) }
+#define is_done(x) (x >= TXS || state[x] == confirmed)
+ltl all_finish { <> (is_done(0) && is_done(1) && is_done(2)) }
 #endif

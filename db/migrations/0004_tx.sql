@@ -82,6 +82,9 @@ CREATE INDEX idx_managed_tx_tx_hash ON managed_tx (tx_hash);
 -- Pages of a signer's transactions, newest first: tx_id is in order of time.
 CREATE INDEX idx_managed_tx_signer_tx_id ON managed_tx (signer, tx_id);
 
+-- For the rare question what a deep reorg has undone: a few pages, not a tree.
+CREATE INDEX idx_managed_tx_receipt_block ON managed_tx USING brin (receipt_block);
+
 -- The rest hold open work only, so that a million finished transactions cost nothing.
 CREATE INDEX idx_managed_tx_signer_state_resubmit ON managed_tx (chain_id, signer, state, next_resubmit_at)
   WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL');

@@ -121,7 +121,7 @@ TEST(block_reply, a_wrong_block_is_refused) {
                       {"transactions", nullptr},
                       {"transactions", "0x"},
                       {"transactions", boost::json::array{"0x12"}},
-                      {"transactions", boost::json::array{boost::json::object{{"hash", hash('1')}}}}},
+                      {"transactions", boost::json::parse(R"([{"hash":"0x"}])")}},
                      {"number", "hash", "parentHash", "timestamp", "transactions"}, parse_block);
   auto twice = boost::json::serialize(block_json());
   twice.insert(1, R"("number":"0x11",)");
@@ -157,19 +157,19 @@ TEST(block_reply, a_failed_creation_is_read) {
 }
 
 TEST(block_reply, a_wrong_receipt_is_refused) {
-  each_change_is_bad(
-      receipt_json(),
-      {{"transactionHash", "0x1"},
-       {"blockHash", nullptr},
-       {"blockNumber", nullptr},
-       {"transactionIndex", "x"},
-       {"status", nullptr},
-       {"status", true},
-       {"status", "0x2"},
-       {"gasUsed", 21000},
-       {"effectiveGasPrice", ""},
-       {"contractAddress", "0x12"}},
-      {"transactionHash", "blockHash", "blockNumber", "transactionIndex", "status", "gasUsed"}, parse_receipt);
+  each_change_is_bad(receipt_json(),
+                     {{"transactionHash", "0x1"},
+                      {"blockHash", nullptr},
+                      {"blockNumber", nullptr},
+                      {"transactionIndex", "x"},
+                      {"status", nullptr},
+                      {"status", true},
+                      {"status", "0x2"},
+                      {"gasUsed", 21000},
+                      {"effectiveGasPrice", ""},
+                      {"contractAddress", "0x12"}},
+                     {"transactionHash", "blockHash", "blockNumber", "transactionIndex", "status", "gasUsed"},
+                     parse_receipt);
 }
 
 TEST(block_reply, of_a_blocks_receipts_the_wanted_are_taken) {
@@ -236,7 +236,7 @@ TEST(block_reply, a_fee_history_is_read) {
                       {"baseFeePerGas", nullptr},
                       {"baseFeePerGas", boost::json::array{5}},
                       {"reward", nullptr},
-                      {"reward", boost::json::array{boost::json::array{}}},
+                      {"reward", boost::json::parse("[[]]")},
                       {"reward", boost::json::array{"0x1"}}},
                      {"baseFeePerGas", "reward"}, parse_fee_history);
 }

@@ -84,8 +84,11 @@ Error call_error(Error error) {
     case SubmitClass::kReverted:
       return would_revert(error);
     case SubmitClass::kInsufficientFunds:
-      return {ErrorKind::kUnprocessable, "insufficient_funds",
-              fmt::format("the sender cannot pay for it: {}", error.message), {}, {}};
+      return {ErrorKind::kUnprocessable,
+              "insufficient_funds",
+              fmt::format("the sender cannot pay for it: {}", error.message),
+              {},
+              {}};
     default:
       return error;
   }

@@ -10,7 +10,8 @@
 namespace fencepost::evm {
 
 // An error of JsonRpcClient as a caller wants it: kUnprocessable `would_revert` (with `revertReason`, and `revertData`
-// when there was any and it is not too long) for whatever fails in the execution, kUnprocessable `insufficient_funds`; any other unchanged.
+// when there was any and it is not too long) for whatever fails in the execution, kUnprocessable `insufficient_funds`;
+// any other unchanged.
 Error call_error(Error error);
 
 // What the contract gave back with its revert, out of the `data` member of an error (JSON text): "0x…", "Reverted 0x…",

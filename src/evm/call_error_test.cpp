@@ -48,8 +48,9 @@ TEST(call_error, reverts_are_recognised_however_they_are_told) {
        kNope},
       {"deeper", rpc_error("3", "execution reverted", R"({"originalError":{"data":)" + quoted(kNope) + "}}"), "nope",
        kNope},
-      {"by transaction", rpc_error("-32000", "VM Exception while processing transaction: revert nope",
-                                   R"({"0x12":{"error":"revert","return":)" + quoted(kNope) + R"(},"name":"x"})"),
+      {"by transaction",
+       rpc_error("-32000", "VM Exception while processing transaction: revert nope",
+                 R"({"0x12":{"error":"revert","return":)" + quoted(kNope) + R"(},"name":"x"})"),
        "nope", kNope},
       {"words only", rpc_error("-32000", "execution reverted: nope"), "nope", "(none)"},
       {"data that is no hex", rpc_error("3", "execution reverted: nope", "\"what?\""), "nope", "(none)"},
@@ -75,7 +76,8 @@ TEST(call_error, an_empty_purse_is_no_revert) {
 }
 
 TEST(call_error, everything_else_stays_as_it_is) {
-  const auto gone = unavailable("rpc_unavailable", "no RPC endpoint answered; execution reverted").with("reach", "nowhere");
+  const auto gone =
+      unavailable("rpc_unavailable", "no RPC endpoint answered; execution reverted").with("reach", "nowhere");
   EXPECT_EQ(call_error(gone), gone);
   const auto odd = rpc_error("-32000", "missing trie node");
   EXPECT_EQ(call_error(odd), odd);

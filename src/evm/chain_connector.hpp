@@ -80,8 +80,8 @@ enum class NonceTag { kLatest, kPending };
 // How one broadcast ended.
 struct SendResult {
   SubmitClass outcome = SubmitClass::kUnknown;
-  std::string message;               // the endpoint's own words; empty when accepted
-  Reach reach = Reach::kUnknown;     // for outcomes other than kAccepted: whether it may be out there all the same
+  std::string message;            // the endpoint's own words; empty when accepted
+  Reach reach = Reach::kUnknown;  // for outcomes other than kAccepted: whether it may be out there all the same
 };
 
 class ChainConnector {
@@ -94,25 +94,27 @@ class ChainConnector {
   // it is with every method here. A tag the chain does not know (`safe` on a chain without it) is rpc_error.
   virtual awaitable<Result<Block>> block(BlockTag tag, Endpoint endpoint = {}) = 0;
   // The blocks first … first + count - 1, as far as the endpoint has them: shorter when it does not.
-  virtual awaitable<Result<std::vector<Block>>> blocks(std::int64_t first, std::size_t count, Endpoint endpoint = {}) = 0;
+  virtual awaitable<Result<std::vector<Block>>> blocks(std::int64_t first, std::size_t count,
+                                                       Endpoint endpoint = {}) = 0;
   virtual awaitable<Result<std::optional<Block>>> block_by_hash(std::string hash, Endpoint endpoint = {}) = 0;
 
   // The receipts of those of `tx_hashes` that are in the block, in any order; each is checked to name that block. What
   // is missing is not in it as far as the endpoint knows: it may never have been, or the block is there no more.
   virtual awaitable<Result<std::vector<Receipt>>> receipts_in_block(std::string block_hash,
-                                                                   std::vector<std::string> tx_hashes,
-                                                                   std::size_t endpoint) = 0;
+                                                                    std::vector<std::string> tx_hashes,
+                                                                    std::size_t endpoint) = 0;
   // One answer for each hash, in order; nothing: not mined, as far as that endpoint knows.
   virtual awaitable<std::vector<Result<std::optional<Receipt>>>> receipts(std::vector<std::string> tx_hashes,
                                                                           Endpoint endpoint = {}) = 0;
-  virtual awaitable<Result<std::optional<TransactionInfo>>> transaction(std::string tx_hash, Endpoint endpoint = {}) = 0;
+  virtual awaitable<Result<std::optional<TransactionInfo>>> transaction(std::string tx_hash,
+                                                                        Endpoint endpoint = {}) = 0;
 
   // Broadcasts signed transactions ("0x…") in this order; one result for each.
   virtual awaitable<std::vector<SendResult>> send(std::vector<std::string> raw) = 0;
 
   // Transaction counts, one for each address.
   virtual awaitable<std::vector<Result<std::int64_t>>> nonces(std::vector<std::string> addresses, NonceTag tag,
-                                                             Endpoint endpoint = {}) = 0;
+                                                              Endpoint endpoint = {}) = 0;
   // The count as of that block.
   virtual awaitable<Result<std::int64_t>> nonce_at(std::string address, std::int64_t block_number,
                                                    Endpoint endpoint = {}) = 0;

@@ -70,6 +70,11 @@ auto read_all(std::vector<Result<RpcValue>> answers, Parse parse) {
   return results;
 }
 
+std::vector<Receipt> in_block(std::vector<Receipt> receipts, const std::string& block_hash) {
+  std::erase_if(receipts, [&](const Receipt& receipt) { return receipt.block_hash != block_hash; });
+  return receipts;
+}
+
 SendResult send_result(const Result<RpcValue>& answer, const std::string& raw) {
   if (answer) {
     const auto hash = answer->as_string();
@@ -117,8 +122,8 @@ awaitable<Result<Block>> EvmConnector::block(BlockTag tag, Endpoint endpoint) {
   auto block = read(std::move(answer), parse_block);
   if (!block) co_return fail(std::move(block.error()));
   if (!*block) {
-    co_return fail(Error{ErrorKind::kUnprocessable, "rpc_error",
-                         fmt::format("the endpoint has no {} block", name_of(tag)), {}, {}});
+    co_return fail(Error{
+        ErrorKind::kUnprocessable, "rpc_error", fmt::format("the endpoint has no {} block", name_of(tag)), {}, {}});
   }
   co_return std::move(**block);
 }
@@ -171,29 +176,38 @@ awaitable<Result<std::optional<std::vector<Receipt>>>> EvmConnector::block_recei
 }
 
 awaitable<Result<std::vector<Receipt>>> EvmConnector::receipts_in_block(std::string block_hash,
-                                                                       std::vector<std::string> tx_hashes,
-                                                                       std::size_t endpoint) {
-  std::vector<Receipt> found;
-  bool whole = false;
+                                                                        std::vector<std::string> tx_hashes,
+                                                                        std::size_t endpoint) {
   if (tx_hashes.size() > kFewReceipts && !lacks_block_receipts_.at(endpoint)) {
     auto all = co_await block_receipts(block_hash, tx_hashes, endpoint);
-    if (!all) co_return fail(std::move(all.error()));
-    whole = all->has_value();
-    if (whole) found = std::move(**all);
+    if (all && *all) co_return in_block(std::move(**all), block_hash);
+    if (!all && all.error().code != "rpc_unavailable") co_return fail(std::move(all.error()));
   }
-  if (!whole) {
-    auto singles = co_await receipts(std::move(tx_hashes), endpoint);
-    for (auto& single : singles) {
-      if (!single) co_return fail(std::move(single.error()));
-      if (*single) found.push_back(std::move(**single));
-    }
+  auto found = co_await single_receipts(tx_hashes, endpoint);
+  if (found) co_return in_block(std::move(*found), block_hash);
+  if (found.error().code != "rpc_unavailable" || endpoint_count() == 1) co_return found;
+  // The endpoint is gone. Another one's receipts are as good if they name the same block; if any is missing it may
+  // just not be that far, so that is no answer.
+  auto others = co_await single_receipts(tx_hashes, std::nullopt);
+  if (!others) co_return found;
+  auto same = in_block(std::move(*others), block_hash);
+  if (same.size() != tx_hashes.size()) co_return found;
+  co_return same;
+}
+
+awaitable<Result<std::vector<Receipt>>> EvmConnector::single_receipts(const std::vector<std::string>& tx_hashes,
+                                                                      Endpoint endpoint) {
+  auto singles = co_await receipts(tx_hashes, endpoint);
+  std::vector<Receipt> found;
+  for (auto& single : singles) {
+    if (!single) co_return fail(std::move(single.error()));
+    if (*single) found.push_back(std::move(**single));
   }
-  std::erase_if(found, [&](const Receipt& receipt) { return receipt.block_hash != block_hash; });
   co_return found;
 }
 
 awaitable<std::vector<Result<std::optional<Receipt>>>> EvmConnector::receipts(std::vector<std::string> tx_hashes,
-                                                                             Endpoint endpoint) {
+                                                                              Endpoint endpoint) {
   std::vector<RpcCall> calls;
   for (const auto& hash : tx_hashes) calls.push_back({"eth_getTransactionReceipt", {hash}});
   auto answers = co_await ask_all(std::move(calls), endpoint);
@@ -201,8 +215,8 @@ awaitable<std::vector<Result<std::optional<Receipt>>>> EvmConnector::receipts(st
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto& result = results[i];
     if (!result || !*result || (*result)->tx_hash == tx_hashes[i]) continue;
-    result = fail(bad_result(fmt::format("asked for the receipt of {}, got that of {}", tx_hashes[i],
-                                         (*result)->tx_hash)));
+    result =
+        fail(bad_result(fmt::format("asked for the receipt of {}, got that of {}", tx_hashes[i], (*result)->tx_hash)));
   }
   co_return results;
 }
@@ -228,7 +242,7 @@ awaitable<std::vector<SendResult>> EvmConnector::send(std::vector<std::string> r
 }
 
 awaitable<std::vector<Result<std::int64_t>>> EvmConnector::nonces(std::vector<std::string> addresses, NonceTag tag,
-                                                                 Endpoint endpoint) {
+                                                                  Endpoint endpoint) {
   const std::string_view at = tag == NonceTag::kPending ? "pending" : "latest";
   std::vector<RpcCall> calls;
   for (const auto& address : addresses) calls.push_back({"eth_getTransactionCount", {address, at}});

@@ -3,7 +3,8 @@
 // Some choices a caller may want to know of:
 //   blocks            come with transaction hashes only
 //   receipts          of few transactions are asked one by one in a batch, of many as all receipts of their block
-//                     (eth_getBlockReceipts) where the endpoint has that method
+//                     (eth_getBlockReceipts) where the endpoint has that method; when the endpoint of
+//                     receipts_in_block is out of reach, another's are taken if it has all of them in that very block
 //   send              is one batch; servers work through a batch mostly in order, not always: a pool that refuses
 //                     gaps may answer nonce_too_high for one that has overtaken another
 #pragma once
@@ -53,6 +54,8 @@ class EvmConnector final : public ChainConnector {
   awaitable<Result<std::optional<std::vector<Receipt>>>> block_receipts(const std::string& block_hash,
                                                                         const std::vector<std::string>& tx_hashes,
                                                                         std::size_t endpoint);
+  // Those that are there.
+  awaitable<Result<std::vector<Receipt>>> single_receipts(const std::vector<std::string>& tx_hashes, Endpoint endpoint);
 
   JsonRpcClient& rpc_;
   std::int64_t chain_id_;

@@ -1,8 +1,7 @@
-#include "evm/header_store.hpp"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "evm/header_store.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
 
@@ -37,7 +36,8 @@ TEST(header_store, keeps_what_it_is_given) {
   with_store([](HeaderStore& store) -> awaitable<> {
     auto headers = run(1, 3);
     headers[0].base_fee = std::nullopt;
-    headers[1].base_fee = parse_decimal("115792089237316195423570985008687907853269984665640564039457584007913129639935").value();
+    headers[1].base_fee =
+        parse_decimal("115792089237316195423570985008687907853269984665640564039457584007913129639935").value();
     headers[2].timestamp = 0;
     EXPECT_EQ(co_await store.newest(kChain), std::nullopt);
     co_await store.save(kChain, headers);

@@ -4,6 +4,8 @@
 //   ciphertext                          = AES-128-CTR (private key)
 //   mac                                 = Keccak-256 (key of the check, ciphertext)
 //
+// The mac does not cover the iv: that a damaged one is noticed is owed to the address in the file alone.
+//
 // Deriving is slow by design, about a second at the usual cost, and blocks: call from Runtime::offload or before the
 // loops start.
 #pragma once

@@ -8,17 +8,17 @@ namespace fencepost::evm {
 
 enum class SubmitClass {
   kAccepted,
-  kKnownTransaction,   // it has these very bytes already
-  kNonceTooLow,        // the nonce is used up: by us, or by somebody else
-  kNonceTooHigh,       // the endpoint wants the ones before it first
-  kUnderpriced,        // another transaction with this nonce is there and pays as much
-  kFeeTooLow,          // the cap is under the base fee or the endpoint's minimum
+  kKnownTransaction,  // it has these very bytes already
+  kNonceTooLow,       // the nonce is used up: by us, or by somebody else
+  kNonceTooHigh,      // the endpoint wants the ones before it first
+  kUnderpriced,       // another transaction with this nonce is there and pays as much
+  kFeeTooLow,         // the cap is under the base fee or the endpoint's minimum
   kInsufficientFunds,
-  kIntrinsicGas,       // gas under the intrinsic cost: no retry cures it
+  kIntrinsicGas,  // gas under the intrinsic cost: no retry cures it
   kReverted,
-  kTransient,          // about the endpoint, not about the transaction: full pool, overload, syncing
-  kInvalid,            // malformed, wrong chain, over the block's gas limit, …: no retry cures it
-  kUnknown,            // words nobody here has seen, or that leave open what became of it (internal error, timeout)
+  kTransient,  // about the endpoint, not about the transaction: full pool, overload, syncing
+  kInvalid,    // malformed, wrong chain, over the block's gas limit, …: no retry cures it
+  kUnknown,    // words nobody here has seen, or that leave open what became of it (internal error, timeout)
 };
 
 // "known_transaction" and so on: for metrics, sub states and logs.

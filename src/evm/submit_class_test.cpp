@@ -195,8 +195,8 @@ TEST(submit_class, every_client_has_words_for_what_matters) {
     for (const auto& row : kCases) {
       if (row.client == client) seen.insert(row.outcome);
     }
-    for (const auto needed : {kKnownTransaction, kNonceTooLow, kUnderpriced, kFeeTooLow, kInsufficientFunds,
-                              kIntrinsicGas, kInvalid}) {
+    for (const auto needed :
+         {kKnownTransaction, kNonceTooLow, kUnderpriced, kFeeTooLow, kInsufficientFunds, kIntrinsicGas, kInvalid}) {
       EXPECT_TRUE(seen.contains(needed)) << client << " " << to_string(needed);
     }
   }

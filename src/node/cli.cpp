@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "node/cli_tx.hpp"
 #include "node/commands.hpp"
 #include "node/system_routes.hpp"
 #include "runtime/log.hpp"
@@ -116,6 +117,8 @@ int run_cli(int argc, char** argv) {
   add_running(app, line);
   add_upkeep(app, line);
   add_api_keys(app, line);
+  add_tx_commands(app, line.run);
+  add_signer_commands(app, line.run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -15,6 +15,8 @@ namespace fencepost {
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
+inline constexpr int kExitTxFailed = 3;  // the transaction ended FAILED_FINAL
+inline constexpr int kExitNotYet = 4;    // it is not there yet, and the time is over
 
 // Where a command finds its configuration.
 struct ConfigFlags {

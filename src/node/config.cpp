@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -50,33 +51,15 @@ class Loader {
     for (const auto& key : keys()) apply(key);
     for (const auto& section : list_sections()) apply_list(section);
     fill_in_name();
-    for (const auto& path : sources_.required) check_required(path, {});
-    check_chains();
-    check_email();
+    for (const auto& path : sources_.required) check_required(path, {}, settings_, problems_);
+    settle(config_, settings_, problems_);
     if (!problems_.empty()) return fail(problems_.to_error());
     return std::move(config_);
   }
 
  private:
-  const Setting* find(const std::string& path) const {
-    const auto found = settings_.values.find(path);
-    return found == settings_.values.end() ? nullptr : &found->second;
-  }
-  bool is_set(const std::string& path) const { return find(path) != nullptr; }
-  // Given in whatever form: what could not be read has been reported, and is not missing.
-  bool is_mentioned(const std::string& path) const {
-    const auto element = path.substr(0, path.find(']') + 1);  // "chains[0]", or nothing
-    return is_set(path) || settings_.malformed.contains(path) ||
-           settings_.malformed.contains(fmt::format("{}{}", path, kFileSuffix)) ||
-           (!element.empty() && settings_.malformed.contains(element));
-  }
-  Origin origin(const std::string& path) const {
-    const auto* setting = find(path);
-    return setting == nullptr ? Origin{} : setting->origin;
-  }
-
   void apply(const Key& key) {
-    const auto* setting = find(key.path);
+    const auto* setting = settings_.find(key.path);
     if (setting == nullptr) return;
     auto items = setting->items;
     if (setting->from_file) {
@@ -114,7 +97,7 @@ class Loader {
       }
     }
     while (size < section.max_size && is_any_set(section, size)) ++size;
-    for (auto index = size; index < section.max_size; ++index) report_gap(section, index, size);
+    report_gaps(section, size);
     section.resize(config_, size);
     for (std::size_t index = 0; index < size; ++index) {
       for (const auto& key : section.keys(index)) apply(key);
@@ -122,14 +105,18 @@ class Loader {
   }
 
   bool is_any_set(const ListSection& section, std::size_t index) const {
-    return std::ranges::any_of(section.keys(index), [&](const Key& key) { return is_set(key.path); });
+    return std::ranges::any_of(section.keys(index), [&](const Key& key) { return settings_.is_set(key.path); });
   }
 
-  void report_gap(const ListSection& section, std::size_t index, std::size_t size) {
-    for (const auto& key : section.keys(index)) {
-      if (!is_set(key.path)) continue;
-      problems_.add(origin(key.path), key.path,
-                    fmt::format("leaves a gap: the next entry is {}[{}]", section.path, size));
+  // What environment and flags say of entries that do not follow the last one.
+  void report_gaps(const ListSection& section, std::size_t size) {
+    const auto prefix = section.path + "[";
+    for (const auto& [path, setting] : settings_.values) {
+      if (!path.starts_with(prefix)) continue;
+      std::size_t index = 0;
+      std::from_chars(path.data() + prefix.size(), path.data() + path.size(), index);
+      if (index < size) continue;
+      problems_.add(setting.origin, path, fmt::format("leaves a gap: the next entry is {}[{}]", section.path, size));
     }
   }
 
@@ -138,40 +125,6 @@ class Loader {
     std::array<char, 256> name{};
     if (::gethostname(name.data(), name.size() - 1) == 0) config_.node.name = name.data();
     if (config_.node.name.empty()) problems_.add({}, "node.name", "is required: this host has no name");
-  }
-
-  void check_required(const std::string& path, const Origin& where) {
-    if (is_mentioned(path)) return;
-    problems_.add(where, path, fmt::format("is required; set it in the file or as {}", environment_name(path)));
-  }
-
-  void check_chains() {
-    for (std::size_t i = 0; i < config_.chains.size(); ++i) {
-      const auto path = [&](std::string_view name) { return fmt::format("chains[{}].{}", i, name); };
-      const auto element = settings_.elements.find(fmt::format("chains[{}]", i));
-      const auto where = element == settings_.elements.end() ? Origin{} : element->second;
-      for (const auto name : {"name", "chain_id", "rpc_urls"}) check_required(path(name), where);
-      for (std::size_t j = 0; j < i; ++j) {
-        const auto& a = config_.chains[j];
-        const auto& b = config_.chains[i];
-        if (b.chain_id != 0 && a.chain_id == b.chain_id) {
-          problems_.add(origin(path("chain_id")), path("chain_id"), fmt::format("is also that of chains[{}]", j));
-        }
-        if (!b.name.empty() && a.name == b.name) {
-          problems_.add(origin(path("name")), path("name"), fmt::format("is also that of chains[{}]", j));
-        }
-      }
-    }
-  }
-
-  void check_email() {
-    const auto needs = [&](const std::string& key, const std::string& other) {
-      if (is_set(key) && !is_mentioned(other)) problems_.add(origin(key), key, fmt::format("needs {} too", other));
-    };
-    for (const auto& key : {"email.username", "email.password", "email.from"}) needs(key, "email.smtp_url");
-    needs("email.smtp_url", "email.from");
-    needs("email.username", "email.password");
-    needs("email.password", "email.username");
   }
 
   const ConfigSources& sources_;

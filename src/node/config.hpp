@@ -15,7 +15,10 @@
 
 #include "base/error.hpp"
 #include "base/secret.hpp"
+#include "base/uint256.hpp"
 #include "runtime/log.hpp"
+#include "tx/lease_manager.hpp"
+#include "tx/options.hpp"
 
 namespace fencepost {
 
@@ -62,13 +65,20 @@ struct LogConfig {
   std::string file;  // empty: stderr
 };
 
-// When a block counts as final.
-struct Finality {
-  enum class Kind { kDepth, kSafe, kFinalized };
-  Kind kind = Kind::kDepth;
-  std::uint32_t depth = 20;  // for kDepth
+// What the policy `fixed` offers: a gas price, or cap and tip.
+struct FixedFees {
+  std::optional<Uint256> gas_price;
+  std::optional<Uint256> max_fee_per_gas;
+  std::optional<Uint256> max_priority_fee_per_gas;
+};
 
-  friend bool operator==(const Finality&, const Finality&) = default;
+enum class FeePolicyName { kDynamic, kFixed };
+
+// What can be said of all chains at once and of each. Not to be used as it is: see chain_options.
+struct ChainTuning {
+  tx::ChainOptions options;  // without name, chain_id, signers and fees.fixed
+  FeePolicyName fee_policy = FeePolicyName::kDynamic;
+  FixedFees fixed_fees;
 };
 
 struct ChainConfig {
@@ -76,7 +86,21 @@ struct ChainConfig {
   std::int64_t chain_id = 0;
   std::vector<Secret> rpc_urls;  // they often carry credentials
   std::chrono::milliseconds poll_interval = std::chrono::seconds{1};
-  Finality confirmations_required;
+  ChainTuning tuning;
+};
+
+// What is special about one signer.
+struct SignerConfig {
+  std::string address;                   // lowercase, with 0x
+  std::optional<std::int64_t> chain_id;  // none: on every chain
+  tx::SignerOptions options;
+};
+
+// Where the keys of the signers are.
+struct KeystoreConfig {
+  std::string directory;  // empty: no key files
+  Secret password;        // of every file in it
+  std::vector<Secret> dev_keys;
 };
 
 struct EmailConfig {
@@ -90,12 +114,18 @@ struct EmailConfig {
 };
 
 struct Config {
+  bool dev = false;  // allows what is fine on a desk and dangerous elsewhere: plain keys
   NodeConfig node;
   DatabaseConfig database;
   HttpConfig http;
   RuntimeConfig runtime;
   LogConfig log;
+  tx::TxOptions tx;
+  tx::LeaseOptions lease;
+  ChainTuning chain_defaults;  // what a chain's entry leaves out; load_config copies it into each
   std::vector<ChainConfig> chains;
+  std::vector<SignerConfig> signers;
+  KeystoreConfig keystore;
   EmailConfig email;
 
   // Every key that has a value, as a file that `load_config` would read; secrets are masked as "***".
@@ -129,5 +159,10 @@ std::map<std::string, std::string> process_environment();
 // the file and line, variable or flag it comes from, the key and the reason. No message ever quotes a secret.
 // Reads the files that `*_file` keys name.
 Result<Config> load_config(const ConfigSources& sources);
+
+// All that the transaction manager is told about a chain: the entry's options with its name, its id, its signers and
+// its fixed fees.
+// Where a signer has an entry for this chain and one for every chain, the former goes first, value by value.
+tx::ChainOptions chain_options(const Config& config, const ChainConfig& chain);
 
 }  // namespace fencepost

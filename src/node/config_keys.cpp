@@ -2,51 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <concepts>
-#include <limits>
-#include <type_traits>
+#include <iterator>
 
-#include <fmt/format.h>
-
-#include "node/config_kinds.hpp"
+#include "node/config_key_builder.hpp"
 
 namespace fencepost::config {
 namespace {
-
-using namespace std::chrono_literals;
-
-// Where a value lives: `at(&Config::http, &HttpConfig::port)`.
-template <class Section, class Value>
-auto at(Section Config::* section, Value Section::* member) {
-  return [=](auto& config) -> auto& { return config.*section.*member; };
-}
-
-template <class Kind, class Access>
-Key key(std::string path, Access access, Kind kind, std::string doc) {
-  Key out{.path = std::move(path), .type = kind.type(), .doc = std::move(doc)};
-  out.secret = std::same_as<Kind, SecretText> || std::same_as<Kind, SecretUrls>;
-  out.list = std::same_as<Kind, SecretUrls>;
-  out.set = [=](Config& config, const std::vector<std::string>& items) -> Result<void> {
-    auto value = [&] {
-      if constexpr (std::same_as<Kind, SecretUrls>) {
-        return kind.parse(items);
-      } else {
-        return kind.parse(items.front());
-      }
-    }();
-    if (!value) return fail(std::move(value).error());
-    access(config) = std::move(*value);
-    return {};
-  };
-  out.get = [=](const Config& config) -> std::vector<std::string> {
-    if constexpr (std::same_as<Kind, SecretUrls>) {
-      return kind.print(access(config));
-    } else {
-      return {kind.print(access(config))};
-    }
-  };
-  return out;
-}
 
 constexpr Choice<ListenMode, 2> kListenMode{
     {{{"enabled", ListenMode::kEnabled}, {"poll_only", ListenMode::kPollOnly}}}};
@@ -58,11 +19,11 @@ constexpr Choice<log::Level, 5> kLogLevel{{{{"debug", log::Level::kDebug},
 constexpr Choice<log::Format, 2> kLogFormat{{{{"text", log::Format::kText}, {"json", log::Format::kJson}}}};
 constexpr Url kHttpUrl{"http", "https"};
 constexpr Url kSmtpUrl{"smtp", "smtps", true};
-using Count = Number<std::size_t>;
-using Uint32 = Number<std::uint32_t>;
 
-std::vector<Key> make_keys() {
+std::vector<Key> node_keys() {
   return {
+      key("dev", at(&Config::dev), Boolean{}, "Allow plain private keys in the configuration: for development only."),
+
       key("node.name", at(&Config::node, &NodeConfig::name), Text{64},
           "Name of this node in leases, logs and the cluster list; the host's name if not set."),
       key("node.advertise_url", at(&Config::node, &NodeConfig::advertise_url), kHttpUrl,
@@ -115,7 +76,11 @@ std::vector<Key> make_keys() {
       key("log.level", at(&Config::log, &LogConfig::level), kLogLevel, "The least important lines to write."),
       key("log.format", at(&Config::log, &LogConfig::format), kLogFormat, "Lines for people or for machines."),
       key("log.file", at(&Config::log, &LogConfig::file), Text{4096}, "File to append to; standard error if not set."),
+  };
+}
 
+std::vector<Key> email_keys() {
+  return {
       key("email.smtp_url", at(&Config::email, &EmailConfig::smtp_url), kSmtpUrl,
           "Mail server, such as smtp://mail.example.org:587; no mail is sent if not set."),
       key("email.username", at(&Config::email, &EmailConfig::username), Text{256},
@@ -128,21 +93,10 @@ std::vector<Key> make_keys() {
   };
 }
 
-std::vector<Key> make_chain_keys(std::size_t index) {
-  const auto path = [&](std::string_view name) { return fmt::format("chains[{}].{}", index, name); };
-  const auto chain = [&](auto member) { return [=](auto& config) -> auto& { return config.chains[index].*member; }; };
-  return {
-      key(path("name"), chain(&ChainConfig::name), Text{64}, "Name of the chain, for people."),
-      key(path("chain_id"), chain(&ChainConfig::chain_id),
-          Number<std::int64_t>{1, std::numeric_limits<std::int64_t>::max()},
-          "EIP-155 chain id; every endpoint must agree."),
-      key(path("rpc_urls"), chain(&ChainConfig::rpc_urls), SecretUrls{},
-          "JSON-RPC endpoints, the preferred one first."),
-      key(path("poll_interval"), chain(&ChainConfig::poll_interval), Duration{10ms, 1h},
-          "How often to ask for a new block."),
-      key(path("confirmations.required"), chain(&ChainConfig::confirmations_required), FinalityRule{},
-          "What makes a block final: blocks on top of it, or the chain's own word."),
-  };
+std::vector<Key> make_keys() {
+  auto out = node_keys();
+  for (auto* more : {tx_keys, email_keys}) std::ranges::move(more(), std::back_inserter(out));
+  return out;
 }
 
 }  // namespace
@@ -157,8 +111,18 @@ const std::vector<ListSection>& list_sections() {
       {.path = "chains",
        .max_size = 64,
        .size = [](const Config& config) { return config.chains.size(); },
-       .resize = [](Config& config, std::size_t size) { config.chains.resize(size); },
-       .keys = make_chain_keys},
+       .resize =
+           [](Config& config, std::size_t size) {
+             ChainConfig chain;
+             chain.tuning = config.chain_defaults;
+             config.chains.resize(size, chain);
+           },
+       .keys = chain_keys},
+      {.path = "signers",
+       .max_size = 1000,
+       .size = [](const Config& config) { return config.signers.size(); },
+       .resize = [](Config& config, std::size_t size) { config.signers.resize(size); },
+       .keys = signer_keys},
   };
   return table;
 }

@@ -1,8 +1,10 @@
 // The table of configuration keys: the one place that knows them all.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -11,11 +13,12 @@
 namespace fencepost::config {
 
 struct Key {
-  std::string path;     // "http.port", "chains[0].name"
-  std::string type;     // what it takes, in words
-  std::string doc;      // what it does, in a sentence
-  bool secret = false;  // masked when printed, and may be given by `<path>_file` instead
-  bool list = false;    // takes several values; the environment separates them by commas
+  std::string path;      // "http.port", "chains[0].name"
+  std::string type;      // what it takes, in words
+  std::string doc;       // what it does, in a sentence
+  bool secret = false;   // masked when printed, and may be given by `<path>_file` instead
+  bool list = false;     // takes several values; the environment separates them by commas
+  std::string inherits;  // the key whose value is this one's default; empty: none
 
   // Reads the texts (exactly one unless `list`) into the configuration, or says why not, without naming the key.
   std::function<Result<void>(Config&, const std::vector<std::string>&)> set;
@@ -32,6 +35,11 @@ struct ListSection {
   // The keys of one element, which must exist before `set` or `get` is called.
   std::function<std::vector<Key>(std::size_t index)> keys;
 };
+
+// Of the transaction manager (config_tx_keys.cpp). Those of a chain or a signer must find it in the configuration.
+std::vector<Key> tx_keys();
+std::vector<Key> chain_keys(std::size_t index);
+std::vector<Key> signer_keys(std::size_t index);
 
 // Keys outside lists, in the order in which they are documented and printed.
 const std::vector<Key>& keys();

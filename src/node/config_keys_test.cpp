@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <source_location>
 
@@ -61,8 +62,24 @@ TEST(config_keys, what_a_key_prints_it_reads_again) {
 
 TEST(config_keys, each_key_has_a_member_of_its_own) {
   // Setting one key must change what that key prints and nothing else: a copied line in the table would show here.
-  const std::vector<std::string> samples{"7",   "7ms",       "2s",   "text2",     "http://x", "smtp://x",
-                                         "a@b", "finalized", "json", "poll_only", "warn",     "9999"};
+  const std::vector<std::string> samples{"7",
+                                         "7ms",
+                                         "2s",
+                                         std::string(64, '1'),
+                                         "0x00000000000000000000000000000000000000aa",
+                                         "text2",
+                                         "http://x",
+                                         "smtp://x",
+                                         "a@b",
+                                         "finalized",
+                                         "json",
+                                         "poll_only",
+                                         "warn",
+                                         "9999",
+                                         "true",
+                                         "false",
+                                         "latest",
+                                         "fixed"};
   for (const auto& key : every_key()) {
     auto config = with_one_of_each();
     const auto before = config;
@@ -80,11 +97,31 @@ TEST(config_keys, each_key_has_a_member_of_its_own) {
   }
 }
 
+TEST(config_keys, what_a_key_inherits_is_a_key_of_its_kind_with_its_value) {
+  const auto config = with_one_of_each();
+  std::map<std::string, Key> by_path;
+  for (const auto& key : keys()) by_path.emplace(key.path, key);
+  std::size_t inheriting = 0;
+  for (const auto& key : every_key()) {
+    if (key.inherits.empty()) continue;
+    ++inheriting;
+    const auto other = by_path.find(key.inherits);
+    ASSERT_NE(other, by_path.end()) << key.path << " inherits " << key.inherits;
+    EXPECT_EQ(other->second.type, key.type) << key.path;
+    EXPECT_EQ(other->second.get(config), key.get(config)) << key.path;
+  }
+  EXPECT_GT(inheriting, 0U);
+}
+
 TEST(config_keys, a_printed_configuration_loads_as_the_same) {
   const std::string yaml =
       "node: {name: \"null\"}\n"
       "http: {port: 99, host: \"::\", idle_timeout: 90s}\n"
-      "log: {file: \"a: b # c\", level: off}\n";
+      "log: {file: \"a: b # c\", level: off}\n"
+      "lease: {duration: 20s}\n"
+      "fees: {policy: fixed, fixed.gas_price: 3gwei}\n"
+      "stuck: {after: 7m}\n"
+      "signers: [{address: \"0x00000000000000000000000000000000000000aa\", shared: true}]\n";
   const auto first = load_config({.file = ConfigFile{"f", yaml}, .environment = {}, .flags = {}, .required = {}});
   ASSERT_TRUE(first.has_value()) << first.error().message;
   const auto printed = first->to_yaml();
@@ -125,10 +162,12 @@ std::set<std::string> rows_of_the_table() {
   const auto defaults = with_one_of_each();
   for (const auto& key : every_key()) {
     const auto value = key.get(defaults);
-    const bool none = value.empty() || value.front().empty() || (pattern_of(key.path) == "chains[].chain_id");
-    auto name = pattern_of(key.path);
-    out.insert(
-        fmt::format("| `{}` | {} | {} | {} |", name, none ? "none" : "`" + value.front() + "`", key.type, key.doc));
+    const auto name = pattern_of(key.path);
+    const bool none = value.empty() || value.front().empty() || name == "chains[].chain_id";
+    const auto initial = !key.inherits.empty() ? fmt::format("that of `{}`", key.inherits)
+                         : none                ? "none"
+                                               : fmt::format("`{}`", value.front());
+    out.insert(fmt::format("| `{}` | {} | {} | {} |", name, initial, key.type, key.doc));
   }
   return out;
 }
@@ -165,6 +204,7 @@ TEST(config_docs, the_example_loads) {
   // Its secrets are in files that exist nowhere, so those lines become secrets in place.
   for (const auto& [from, to] : {std::pair{"dsn_file: /run/secrets/dsn", "dsn: dbname=x"},
                                  std::pair{"password_file: /run/secrets/smtp", "password: x"},
+                                 std::pair{"password_file: /run/secrets/keystore", "password: x"},
                                  std::pair{"rpc_urls_file: /run/secrets/mainnet_rpc", "rpc_urls: [https://x]"}}) {
     const auto at = yaml.find(from);
     ASSERT_NE(at, std::string::npos) << from;

@@ -5,7 +5,13 @@
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
 
+#include "evm/address.hpp"
+#include "evm/private_key.hpp"
+
 namespace fencepost::config {
+
+using tx::Finality;
+
 namespace {
 
 bool is_control(char c) {
@@ -70,6 +76,37 @@ Result<std::vector<Secret>> SecretUrls::parse(const std::vector<std::string>& it
   }
   if (out.empty()) return fail(bad_value(fmt::format("expected {}, got none", type())));
   return out;
+}
+
+Result<std::vector<Secret>> SecretKeys::parse(const std::vector<std::string>& items) const {
+  std::vector<Secret> out;
+  for (const auto& item : items) {
+    Secret secret(item);
+    if (!evm::PrivateKey::from_hex(secret)) {
+      return fail(bad_value(fmt::format("expected {}; number {} is not one", type(), out.size() + 1)));
+    }
+    out.push_back(std::move(secret));
+  }
+  if (out.empty()) return fail(bad_value(fmt::format("expected {}, got none", type())));
+  return out;
+}
+
+Result<std::string> EvmAddress::parse(std::string_view text) const {
+  auto address = evm::parse_address(text);
+  if (!address) return fail(bad_value(address.error().message));
+  return address;
+}
+
+Result<Uint256> Wei::parse(std::string_view text) const {
+  constexpr std::string_view kGwei = "gwei";
+  constexpr std::size_t kMostGweiDigits = 68;  // times 10^9 is below 2^256
+  const bool gwei = text.ends_with(kGwei);
+  const auto digits = gwei ? text.substr(0, text.size() - kGwei.size()) : text;
+  const auto number = parse_decimal(digits);
+  if (!number || (gwei && digits.size() > kMostGweiDigits)) {
+    return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(text))));
+  }
+  return gwei ? Uint256(*number * 1'000'000'000U) : *number;
 }
 
 Result<Finality> FinalityRule::parse(std::string_view text) const {

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <chrono>
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "base/error.hpp"
 #include "base/secret.hpp"
 #include "base/text.hpp"
+#include "base/uint256.hpp"
 #include "node/config.hpp"
 
 namespace fencepost::config {
@@ -129,9 +131,54 @@ struct SecretUrls {
   std::string type() const { return "a list of http:// or https:// URLs"; }
 };
 
+// Plain private keys in hex, at least one.
+struct SecretKeys {
+  Result<std::vector<Secret>> parse(const std::vector<std::string>& items) const;
+  std::vector<std::string> print(const std::vector<Secret>& value) const {
+    return std::vector<std::string>(value.size(), std::string(kMask));
+  }
+  std::string type() const { return "a list of private keys of 64 hex digits"; }
+};
+
+template <class Kind>
+inline constexpr bool kTakesList = std::same_as<Kind, SecretUrls> || std::same_as<Kind, SecretKeys>;
+template <class Kind>
+inline constexpr bool kIsSecret = std::same_as<Kind, SecretText> || kTakesList<Kind>;
+
+// A value that need not be there; then it prints nothing.
+template <class Kind>
+struct Optional {
+  Kind kind;
+  using Value = std::optional<typename decltype(kind.parse(std::string_view()))::value_type>;
+
+  Result<Value> parse(std::string_view text) const {
+    auto value = kind.parse(text);
+    if (!value) return fail(std::move(value).error());
+    return Value(std::move(*value));
+  }
+  std::string print(const Value& value) const { return value ? kind.print(*value) : ""; }
+  std::string type() const { return kind.type(); }
+};
+template <class Kind>
+Optional(Kind) -> Optional<Kind>;
+
+// Lowercase when read; mixed case must be a right checksum.
+struct EvmAddress {
+  Result<std::string> parse(std::string_view text) const;
+  std::string print(const std::string& value) const { return value; }
+  std::string type() const { return "an address of 0x and 40 hex digits"; }
+};
+
+// "1500000000", or "30gwei"
+struct Wei {
+  Result<Uint256> parse(std::string_view text) const;
+  std::string print(const Uint256& value) const { return to_decimal(value); }
+  std::string type() const { return "an amount of wei, or of gwei such as 30gwei"; }
+};
+
 struct FinalityRule {
-  Result<Finality> parse(std::string_view text) const;
-  std::string print(const Finality& value) const;
+  Result<tx::Finality> parse(std::string_view text) const;
+  std::string print(const tx::Finality& value) const;
   std::string type() const { return "an integer from 1 to 100000, safe or finalized"; }
 };
 

@@ -12,9 +12,13 @@
 namespace fencepost::config {
 namespace {
 
-// Variables that are ours but no keys.
-constexpr std::string_view kConfigVariable = "FENCEPOST_CONFIG";
+// Variables that are ours but no keys: where commands find the configuration and the API.
+constexpr std::string_view kOtherVariables[] = {"FENCEPOST_CONFIG", "FENCEPOST_URL", "FENCEPOST_API_KEY"};
 constexpr std::string_view kTestPrefix = "FENCEPOST_TEST_";
+
+bool is_other(std::string_view variable) {
+  return std::ranges::find(kOtherVariables, variable) != std::end(kOtherVariables);
+}
 
 std::string with_file_suffix(std::string_view path) {
   return fmt::format("{}{}", path, kFileSuffix);
@@ -81,6 +85,22 @@ Error Problems::to_error() const {
   auto message = fmt::format("{} problem{} in the configuration:", problems_.size(), problems_.size() == 1 ? "" : "s");
   for (const auto& [place, text] : problems_) message += "\n  " + text;
   return invalid("bad_config", std::move(message));
+}
+
+const Setting* Settings::find(const std::string& path) const {
+  const auto found = values.find(path);
+  return found == values.end() ? nullptr : &found->second;
+}
+
+bool Settings::is_mentioned(const std::string& path) const {
+  const auto element = path.substr(0, path.find(']') + 1);  // "chains[0]", or nothing
+  return is_set(path) || malformed.contains(path) || malformed.contains(with_file_suffix(path)) ||
+         (!element.empty() && malformed.contains(element));
+}
+
+Origin Settings::origin(const std::string& path) const {
+  const auto* setting = find(path);
+  return setting == nullptr ? Origin{} : setting->origin;
 }
 
 void Settings::put(const std::string& path, Setting setting, Problems& problems) {
@@ -158,7 +178,7 @@ Settings read_environment(const std::map<std::string, std::string>& environment,
   for (const auto& [name, target] : known) names.push_back(name);
 
   for (const auto& [variable, value] : environment) {
-    if (!variable.starts_with(kEnvironmentPrefix) || variable == kConfigVariable) continue;
+    if (!variable.starts_with(kEnvironmentPrefix) || is_other(variable)) continue;
     if (variable.starts_with(kTestPrefix)) continue;
     const Origin origin{Origin::Layer::kEnvironment, variable};
     const auto found = known.find(variable);

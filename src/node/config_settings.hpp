@@ -52,6 +52,14 @@ struct Settings {
 
   std::set<std::string> malformed;  // paths that are given, but not in a form that could be read
 
+  // nullptr when nobody has set it.
+  const Setting* find(const std::string& path) const;
+  bool is_set(const std::string& path) const { return find(path) != nullptr; }
+  // Given in whatever form: what could not be read has been reported, and is not missing.
+  bool is_mentioned(const std::string& path) const;
+  // Where it is set; nowhere when it is not.
+  Origin origin(const std::string& path) const;
+
   // Adds a value under the path as written. A second value for the same key is a problem.
   void put(const std::string& path, Setting setting, Problems& problems);
   // The values of `other` win.
@@ -87,6 +95,12 @@ std::string pattern_of(std::string_view path);
 Settings read_yaml(const ConfigFile& file, const Schema& schema, Problems& problems);
 Settings read_environment(const std::map<std::string, std::string>& environment, Problems& problems);
 Settings read_flags(const std::vector<ConfigFlag>& flags, const Schema& schema, Problems& problems);
+
+// What must hold between keys (config_checks.cpp): adds what does not to `problems`. Also settles which kind of fixed
+// fees a chain has that overrides those of all chains.
+void settle(Config& config, const Settings& settings, Problems& problems);
+// Adds a problem when nobody mentions the key. `where`: what it is missing from.
+void check_required(const std::string& path, const Origin& where, const Settings& settings, Problems& problems);
 
 // "a, b" as two texts without the spaces around them; line breaks separate too. Empty ones are left out.
 std::vector<std::string> split_list(std::string_view text);

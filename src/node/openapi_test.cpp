@@ -7,6 +7,11 @@
 #include <boost/json/parse.hpp>
 
 #include "node/system_routes.hpp"
+#include "pg/listener.hpp"
+#include "tx/operator_routes.hpp"
+#include "tx/signer_routes.hpp"
+#include "tx/tx_manager.hpp"
+#include "tx/tx_routes.hpp"
 
 namespace fencepost {
 namespace {
@@ -20,12 +25,24 @@ std::string operation(std::string verb, const std::string& pattern) {
   return verb + " " + std::regex_replace(pattern, std::regex(R"(\{(\w+):\w+\})"), "{$1}");
 }
 
+// A node's routes, and whatever they stand on; none of it runs.
 struct Router {
-  Router() { add_system_routes(router, {database, metrics, serving}); }
+  Router() {
+    add_system_routes(router, {database, metrics, serving});
+    tx::add_tx_routes(router, {manager.service(), database, ids});
+    tx::add_signer_routes(router, {database, keys, manager});
+    tx::add_operator_routes(router, {manager.service(), manager.operators()});
+  }
 
   Metrics metrics;
+  SystemClock clock;
+  SystemRandom random;
+  UuidGenerator ids{clock, random};
   Runtime runtime{{.threads = 1}};
   pg::Database database{runtime, {.dsn = Secret("unused")}, {}, metrics};
+  pg::Listener listener{runtime.executor(0), database.connector(), {}, metrics};
+  evm::KeyRing keys{runtime};
+  tx::TxManager manager{{runtime, database, listener, keys, clock, random, ids, metrics}, {}, {}, {}, {}};
   std::atomic<bool> serving = false;
   http::Router router;
 };

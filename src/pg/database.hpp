@@ -21,6 +21,8 @@ class Database {
 
   // The pool of the loop that the caller runs on.
   Pool& pool() { return *pools_[Runtime::current()]; }
+  // Of that loop, for whoever is pinned to it.
+  Pool& pool_of(std::size_t loop) { return *pools_[loop]; }
   Connector& connector() { return connector_; }
 
  private:

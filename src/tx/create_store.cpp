@@ -254,13 +254,18 @@ pg::Params create_params(const std::string& node, const AllotmentColumns& w, con
 
 }  // namespace
 
-awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string node, std::vector<Allotment> allotments,
-                                                  std::vector<NewTx> items) {
+pg::Batch create_statements(const std::string& node, const std::vector<Allotment>& allotments,
+                            const std::vector<NewTx>& items) {
   const AllotmentColumns w(allotments);
   pg::Batch batch;
   batch.add(sql::kLockLeases, w.chains, w.signers).add(sql::kLockCursors, node, w.chains, w.signers, w.tokens);
   batch.add_params(sql::kCreateBatch, create_params(node, w, items));
+  return batch;
+}
 
+awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string node, std::vector<Allotment> allotments,
+                                                  std::vector<NewTx> items) {
+  const auto batch = create_statements(node, allotments, items);
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
   std::vector<CreateResult> out;
@@ -274,12 +279,17 @@ awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string no
   co_return out;
 }
 
-awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std::vector<Allotment> allotments) {
+pg::Batch promote_statements(const std::string& node, const std::vector<Allotment>& allotments) {
   const AllotmentColumns w(allotments);
   pg::Batch batch;
   batch.add(sql::kLockLeases, w.chains, w.signers)
       .add(sql::kLockCursors, node, w.chains, w.signers, w.tokens)
       .add(sql::kPromote, node, w.chains, w.signers, w.tokens, w.windows);
+  return batch;
+}
+
+awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std::vector<Allotment> allotments) {
+  const auto batch = promote_statements(node, allotments);
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
   std::vector<Promotion> out;

@@ -53,7 +53,10 @@ extern const pg::Statement kCreateBatch;
 extern const pg::Statement kPromote;
 }  // namespace sql
 
-// One round trip, one commit; one result for each, in order. Every item's signer is in `allotments`. Throws as
+// What create_batch sends.
+pg::Batch create_statements(const std::string& node, const std::vector<Allotment>& allotments,
+                            const std::vector<NewTx>& items);
+// One round trip, one commit; one result for each, in order. Every item's signer is in `allotments`, once. Throws as
 // Connection::run.
 awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string node, std::vector<Allotment> allotments,
                                                   std::vector<NewTx> items);
@@ -62,6 +65,8 @@ struct Promotion {
   SignerKey key;
   std::int64_t promoted = 0;
 };
+// What promote sends.
+pg::Batch promote_statements(const std::string& node, const std::vector<Allotment>& allotments);
 // Numbers those that wait, in creation order, as far as the windows are open. The signers that got any.
 awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std::vector<Allotment> allotments);
 

@@ -71,10 +71,7 @@ CursorOutcome outcome_of(std::string_view text) {
 
 }  // namespace
 
-awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::string node,
-                                                          std::vector<ChainNonce> observed) {
-  std::vector<CursorResult> out(observed.size());
-  if (observed.empty()) co_return out;
+pg::Batch observe_statements(const std::string& node, const std::vector<ChainNonce>& observed) {
   std::vector<std::int64_t> chains, tokens, nonces;
   std::vector<std::string> signers;
   std::vector<bool> shared;
@@ -89,6 +86,14 @@ awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::s
   batch.add(sql::kLockLeases, chains, signers)
       .add(sql::kLockCursors, node, chains, signers, tokens)
       .add(kObserve, node, chains, signers, tokens, nonces, shared);
+  return batch;
+}
+
+awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::string node,
+                                                          std::vector<ChainNonce> observed) {
+  std::vector<CursorResult> out(observed.size());
+  if (observed.empty()) co_return out;
+  const auto batch = observe_statements(node, observed);
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
   for (const auto row : results.back()) {

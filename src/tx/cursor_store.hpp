@@ -32,6 +32,8 @@ struct CursorResult {
   std::int64_t next_nonce = 0;
 };
 
+// What observe_chain_nonces sends.
+pg::Batch observe_statements(const std::string& node, const std::vector<ChainNonce>& observed);
 // One for each, in order.
 awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::string node,
                                                           std::vector<ChainNonce> observed);

@@ -1,7 +1,11 @@
 #include "tx/lease_store.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/asio/co_spawn.hpp>
 
+#include "pg/error.hpp"
+#include "runtime/completion.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost::tx {
@@ -68,26 +72,43 @@ const Statement kRenewLeases{"tx_lease_renew", R"(
      AND l.signer = mine.signer
   RETURNING l.chain_id, l.signer, l.fencing_token)"};
 
-// Whoever of our own still writes under it holds KEY SHARE, and the next owner waits for that.
+// Whoever of our own still writes under it holds KEY SHARE, and the next owner waits for that. In order, like every
+// other lock of several leases.
 const Statement kReleaseLeases{"tx_lease_release", R"(
+  WITH mine AS MATERIALIZED (
+    SELECT l.chain_id, l.signer
+      FROM signer_lease AS l
+      JOIN unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
+        ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
+     WHERE l.owner_node = $1
+     ORDER BY l.chain_id, l.signer
+       FOR NO KEY UPDATE OF l
+  )
   UPDATE signer_lease AS l
      SET owner_node = '',
          expires_at = '-infinity',
          updated_at = clock_timestamp()
-    FROM unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
-   WHERE l.chain_id = w.chain_id
-     AND l.signer = w.signer
-     AND l.owner_node = $1
-     AND l.fencing_token = w.token)"};
+    FROM mine
+   WHERE l.chain_id = mine.chain_id
+     AND l.signer = mine.signer)"};
 
-// Only sessions of nodes: whoever looks around with psql and holds a lock is not ours to end.
+// Those that hold up the backend, directly or behind others, and wait for nobody's lock themselves: a session that
+// does is another node that wants the same lease, or somebody's next victim. Only sessions of nodes are ended: whoever
+// looks around with psql and holds a lock is not ours to end.
 const Statement kTerminateBlockers{"tx_lease_terminate_blockers", R"(
-  SELECT a.pid, a.application_name, pg_terminate_backend(a.pid) AS ended
-    FROM pg_stat_activity AS a
-   WHERE a.pid = ANY (pg_blocking_pids($1::integer))
-     AND a.application_name IN (SELECT node_id FROM cluster_node
-                                 UNION
-                                SELECT owner_node FROM signer_lease))"};
+  WITH RECURSIVE blocking(pid) AS (
+    SELECT unnest(pg_blocking_pids($1::integer))
+     UNION
+    SELECT unnest(pg_blocking_pids(b.pid)) FROM blocking AS b
+  )
+  SELECT a.pid, a.application_name,
+         CASE WHEN a.application_name IN (SELECT node_id FROM cluster_node UNION SELECT owner_node FROM signer_lease)
+              THEN pg_terminate_backend(a.pid)
+              ELSE false
+         END AS ended
+    FROM blocking AS b
+    JOIN pg_stat_activity AS a USING (pid)
+   WHERE a.wait_event_type IS DISTINCT FROM 'Lock')"};
 
 const Statement kLockLeases{"tx_lease_lock", R"(
   SELECT l.signer
@@ -97,31 +118,25 @@ const Statement kLockLeases{"tx_lease_lock", R"(
    ORDER BY l.chain_id, l.signer
      FOR KEY SHARE OF l)"};
 
-}  // namespace sql
-
-namespace {
-
-// What a former owner left half done is looked at now rather than when its timers say.
-constexpr Statement kMakeDue{"tx_lease_make_due", R"(
-  UPDATE managed_tx
-     SET next_resubmit_at = CASE WHEN state = 'ALLOCATED' THEN clock_timestamp() ELSE next_resubmit_at END,
+// What a former owner left half done is looked at now rather than when its timers say. A row that is locked is being
+// worked on already, and waiting for it here could mean waiting in a circle.
+const Statement kMakeDue{"tx_lease_make_due", R"(
+  WITH left_open AS MATERIALIZED (
+    SELECT tx_id
+      FROM managed_tx
+     WHERE chain_id = $1
+       AND signer = ANY ($2::text[])
+       AND state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+       AND receipt_block IS NULL
+       FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE managed_tx AS t
+     SET next_resubmit_at = CASE WHEN t.state = 'ALLOCATED' THEN clock_timestamp() ELSE t.next_resubmit_at END,
          last_receipt_check = NULL
-   WHERE chain_id = $1
-     AND signer = ANY ($2::text[])
-     AND state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-     AND receipt_block IS NULL)"};
+    FROM left_open
+   WHERE t.tx_id = left_open.tx_id)"};
 
-constexpr Statement kTell{"tx_lease_tell", "SELECT pg_notify($1, '')"};
-
-constexpr Statement kFind{"tx_lease_find", R"(
-  SELECT l.owner_node, l.fencing_token, l.expires_at <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS expired,
-         coalesce(n.advertise_url, '') AS advertise_url
-    FROM signer_lease AS l
-    LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node
-   WHERE l.chain_id = $1
-     AND l.signer = $2)"};
-
-constexpr Statement kOrphans{"tx_lease_orphans", R"(
+const Statement kOrphans{"tx_lease_orphans", R"(
   SELECT l.chain_id, l.signer
     FROM signer_lease AS l
    WHERE l.chain_id = ANY ($1::bigint[])
@@ -133,13 +148,27 @@ constexpr Statement kOrphans{"tx_lease_orphans", R"(
    ORDER BY random()
    LIMIT $3)"};
 
-constexpr Statement kIdle{"tx_lease_idle", R"(
+const Statement kIdle{"tx_lease_idle", R"(
   SELECT w.chain_id, w.signer
     FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)
    WHERE NOT EXISTS (SELECT FROM managed_tx AS t
                       WHERE t.chain_id = w.chain_id
                         AND t.signer = w.signer
                         AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')))"};
+
+}  // namespace sql
+
+namespace {
+
+constexpr Statement kTell{"tx_lease_tell", "SELECT pg_notify($1, '')"};
+
+constexpr Statement kFind{"tx_lease_find", R"(
+  SELECT l.owner_node, l.fencing_token, l.expires_at <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS expired,
+         coalesce(n.advertise_url, '') AS advertise_url
+    FROM signer_lease AS l
+    LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node
+   WHERE l.chain_id = $1
+     AND l.signer = $2)"};
 
 constexpr Statement kHeartbeat{"tx_node_heartbeat", R"(
   INSERT INTO cluster_node (node_id, advertise_url, version)
@@ -192,52 +221,88 @@ std::vector<SignerKey> read_keys(const pg::ResultSet& rows) {
   return keys;
 }
 
-// Ends the sessions in the way of `backend`, if it still waits.
-awaitable<> end_blockers(pg::Pool& pool, int backend) {
-  const auto ended = co_await pool.execute(sql::kTerminateBlockers, backend);
-  for (const auto row : ended) {
-    log::warn("ended a session that held an expired lease",
-              {{"pid", row.get<std::int64_t>("pid")}, {"application", row.get<std::string_view>("application_name")}});
+constexpr auto kPatience = std::chrono::milliseconds(1000);  // with writers of an expired owner
+
+// A takeover that may have to wait, and what its watcher finds out about it.
+struct Takeover {
+  explicit Takeover(Executor executor) : over(executor), unwatched(executor) {}
+  Completion<bool> over;       // however it ended
+  Completion<bool> unwatched;  // the watcher is gone
+  std::string in_the_way;      // sessions that hold it up and are not ours to end
+};
+
+// Ends the sessions in the way of `backend`, if it waits. Those that it leaves alone, in words.
+awaitable<std::string> end_blockers(pg::Pool& pool, int backend) {
+  const auto blockers = co_await pool.execute(sql::kTerminateBlockers, backend);
+  std::string others;
+  for (const auto row : blockers) {
+    const auto pid = row.get<std::int64_t>("pid");
+    const auto application = row.get<std::string_view>("application_name");
+    if (row.get<bool>("ended")) {
+      log::warn("ended a session that held an expired lease", {{"pid", pid}, {"application", application}});
+    } else {
+      others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", pid, application);
+    }
+  }
+  co_return others;
+}
+
+// Runs beside a takeover: the waiting session itself cannot say for whom it waits. Again and again, since PostgreSQL
+// names only the first of those that hold a row, and a stopped node may have several sessions.
+awaitable<> watch_takeover(pg::Pool& pool, int backend, std::shared_ptr<Takeover> takeover) {
+  auto patience = kPatience;
+  while (!co_await takeover->over.wait(std::chrono::steady_clock::now() + patience)) {
+    takeover->in_the_way = co_await end_blockers(pool, backend);
+    patience = kPatience / 5;
   }
 }
 
-// Tells the watcher of a takeover that it is over, however it ended.
-struct Over {
-  std::shared_ptr<Completion<bool>> told;
-  ~Over() { told->complete(true); }
-};
-
-// Runs beside a takeover: the waiting session itself cannot say for whom it waits.
-awaitable<> watch_takeover(pg::Pool& pool, int backend, std::shared_ptr<Completion<bool>> over,
-                           std::chrono::milliseconds patience) {
-  if (!co_await over->wait(std::chrono::steady_clock::now() + patience)) co_await end_blockers(pool, backend);
+// Throws as Connection::run, or kUnavailable `lease_locked` when somebody who is no node is in the way.
+awaitable<pg::ResultSet> take_over(pg::Pool& pool, const pg::Batch& batch) {
+  const auto connection = co_await pool.acquire();
+  const auto executor = co_await this_executor();
+  const auto takeover = std::make_shared<Takeover>(executor);
+  asio::co_spawn(executor, watch_takeover(pool, connection->backend_pid(), takeover),
+                 [takeover](const std::exception_ptr& failure) {
+                   if (failure) log::warn("could not end the sessions that hold a lease", error_of(failure));
+                   takeover->unwatched.complete(true);
+                 });
+  std::vector<pg::ResultSet> results;
+  std::exception_ptr failure;
+  try {
+    results = co_await connection->run(batch);
+  } catch (const pg::QueryError& e) {
+    failure = std::current_exception();
+    if (e.is_timeout() && !takeover->in_the_way.empty()) {
+      failure = std::make_exception_ptr(
+          Exception(unavailable("lease_locked", "a database session that is no node's holds the signer's lease; end it")
+                        .with("sessions", takeover->in_the_way)
+                        .because(e.error().message)));
+    }
+  } catch (const std::exception&) {
+    failure = std::current_exception();
+  }
+  takeover->over.complete(true);
+  co_await takeover->unwatched.wait();  // it uses the pool, which may go when this returns
+  if (failure) std::rethrow_exception(failure);
+  co_return std::move(results.back());
 }
-
-constexpr auto kPatience = std::chrono::milliseconds(1000);  // with writers of an expired owner
 
 }  // namespace
 
 awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                    std::vector<std::string> signers, LeaseTimes times) {
-  const auto connection = co_await pool.acquire();
-  const auto executor = co_await this_executor();
   pg::Batch batch;
   batch.lock_timeout(3 * kPatience);
   batch.add(sql::kPrepareLeases, chain_id, signers).add(sql::kPrepareCursors, chain_id, signers);
   batch.add(sql::kAcquireLeases, node, chain_id, signers, times.duration.count(), times.clock_skew_allowance.count());
-
-  const Over over{std::make_shared<Completion<bool>>(executor)};
-  asio::co_spawn(executor, watch_takeover(pool, connection->backend_pid(), over.told, kPatience),
-                 [](const std::exception_ptr& failure) {
-                   if (failure) log::warn("could not end the sessions that hold a lease", error_of(failure));
-                 });
-  const auto results = co_await connection->run(batch);
+  const auto rows = co_await take_over(pool, batch);
   std::vector<std::string> taken;
-  for (const auto row : results.back()) {
+  for (const auto row : rows) {
     if (row.get<bool>("taken")) taken.push_back(row.get<std::string>("signer"));
   }
-  if (!taken.empty()) co_await pool.execute(kMakeDue, chain_id, taken);
-  co_return read_leases(results.back());
+  if (!taken.empty()) co_await pool.execute(sql::kMakeDue, chain_id, taken);
+  co_return read_leases(rows);
 }
 
 awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
@@ -268,13 +333,13 @@ awaitable<std::optional<LeaseView>> find_lease(pg::Pool& pool, SignerKey key, Le
 
 awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::int64_t> chains, LeaseTimes times,
                                                std::size_t limit) {
-  const auto rows = co_await pool.query(kOrphans, chains, times.clock_skew_allowance.count(), limit);
+  const auto rows = co_await pool.query(sql::kOrphans, chains, times.clock_skew_allowance.count(), limit);
   co_return read_keys(rows);
 }
 
 awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<SignerLease> leases) {
   const LeaseColumns w(leases);
-  const auto rows = co_await pool.query(kIdle, w.chains, w.signers);
+  const auto rows = co_await pool.query(sql::kIdle, w.chains, w.signers);
   co_return read_keys(rows);
 }
 

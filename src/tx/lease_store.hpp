@@ -46,12 +46,16 @@ extern const pg::Statement kRenewLeases;        // $1 node, $2 chains, $3 signer
 extern const pg::Statement kReleaseLeases;      // $1 node, $2 chains, $3 signers, $4 tokens
 extern const pg::Statement kTerminateBlockers;  // $1 the waiting backend's pid
 extern const pg::Statement kLockLeases;         // $1 chains, $2 signers: FOR KEY SHARE, the fence's first half
+extern const pg::Statement kMakeDue;            // $1 chain, $2 signers
+extern const pg::Statement kOrphans;            // $1 chains, $2 skew ms, $3 limit
+extern const pg::Statement kIdle;               // $1 chains, $2 signers
 }  // namespace sql
 
 // Takes those that are free, expired or already this node's; the others are left out of the answer. A lease that was
 // taken, rather than renewed, has a new token, and everything open under it is due at once. Waits for writers of the
 // old owner that still hold it; after a second their sessions are ended. Blocks no shared connection. Throws as
-// Pool::run.
+// Pool::run, or kUnavailable `lease_locked` when a session that is no node's holds one of them for three seconds:
+// none is taken then.
 awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                    std::vector<std::string> signers, LeaseTimes times);
 

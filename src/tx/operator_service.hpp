@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/uuid.hpp"
 #include "tx/managed_tx.hpp"
+#include "tx/operator_store.hpp"
 #include "tx/tx_service.hpp"
 
 namespace fencepost::tx {
@@ -40,6 +41,7 @@ class OperatorService {
   awaitable<Result<SignerLease>> lease_of(SignerKey key);
   awaitable<Result<std::pair<ManagedTx, SignerLease>>> open_tx(Uuid tx_id);
   awaitable<Result<ManagedTx>> find_again(Uuid tx_id);
+  awaitable<Result<ManagedTx>> settle(StepOutcome outcome, Uuid tx_id, const OperatorAct& act);
 
   TxService& service_;
   pg::Database& database_;

@@ -6,13 +6,14 @@
 #include "tx/lease_store.hpp"
 
 namespace fencepost::tx {
-namespace {
 
 using pg::Statement;
 
+namespace sql {
+
 // Rows in the order that every writer uses, and only while the lease is ours: somebody who lost it must not stand in
 // the way of the new owner.
-constexpr Statement kLockRows{"tx_step_lock", R"(
+const Statement kLockRows{"tx_step_lock", R"(
   SELECT t.tx_id
     FROM managed_tx AS t
     JOIN unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
@@ -23,7 +24,7 @@ constexpr Statement kLockRows{"tx_step_lock", R"(
    ORDER BY t.chain_id, t.signer, t.nonce
      FOR NO KEY UPDATE OF t)"};
 
-constexpr Statement kApplySteps{"tx_step_apply", R"(
+const Statement kApplySteps{"tx_step_apply", R"(
   WITH step AS MATERIALIZED (
     SELECT s.*,
            EXISTS (SELECT FROM signer_lease AS l
@@ -104,7 +105,7 @@ constexpr Statement kApplySteps{"tx_step_apply", R"(
     LEFT JOIN applied AS a USING (ord)
    ORDER BY s.ord)"};
 
-constexpr Statement kClaim{"tx_claim", R"(
+const Statement kClaimAttempts{"tx_claim", R"(
   WITH claim AS MATERIALIZED (
     SELECT c.*,
            EXISTS (SELECT FROM signer_lease AS l
@@ -150,7 +151,7 @@ constexpr Statement kClaim{"tx_claim", R"(
    ORDER BY c.ord)"};
 
 // A lower nonce that waits for its next try holds back those above it: they could not be mined before it.
-constexpr Statement kDueSubmits{"tx_due_submits", R"(
+const Statement kDueSubmits{"tx_due_submits", R"(
   SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.nonce, t.payload, t.gas_limit, t.retry_count,
          t.tx_hash, '0x' || encode(a.raw, 'hex') AS raw, a.outcome, coalesce(a.attempt, 0) AS attempts
     FROM managed_tx AS t
@@ -169,7 +170,7 @@ constexpr Statement kDueSubmits{"tx_due_submits", R"(
    ORDER BY t.next_resubmit_at, t.nonce
    LIMIT $3)"};
 
-constexpr Statement kDueResubmits{"tx_due_resubmits", R"(
+const Statement kDueResubmits{"tx_due_resubmits", R"(
   SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id
     FROM managed_tx AS t
     JOIN signer_lease AS l
@@ -182,7 +183,7 @@ constexpr Statement kDueResubmits{"tx_due_resubmits", R"(
    ORDER BY t.next_resubmit_at
    LIMIT $3)"};
 
-constexpr Statement kClaimResubmits{"tx_claim_resubmits", R"(
+const Statement kClaimResubmits{"tx_claim_resubmits", R"(
   WITH claimed AS (
     UPDATE managed_tx AS t
        SET last_submit_at = clock_timestamp(),
@@ -211,7 +212,7 @@ constexpr Statement kClaimResubmits{"tx_claim_resubmits", R"(
   "attempt_hash, a.kind AS attempt_kind, t.receipt_hash, t.told_block, t.told_hash, "                     \
   "extract(epoch FROM clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
 
-constexpr Statement kMatch{"tx_match_attempts", R"(
+const Statement kMatchAttempts{"tx_match_attempts", R"(
   SELECT )" FENCEPOST_MATCH_COLUMNS R"(
     FROM tx_attempt AS a
     JOIN managed_tx AS t ON t.tx_id = a.tx_id
@@ -222,7 +223,7 @@ constexpr Statement kMatch{"tx_match_attempts", R"(
      AND a.tx_hash = ANY ($3::text[])
      AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK'))"};
 
-constexpr Statement kStale{"tx_stale_receipts", R"(
+const Statement kStaleReceipts{"tx_stale_receipts", R"(
   WITH stale AS MATERIALIZED (
     SELECT t.*
       FROM managed_tx AS t
@@ -243,13 +244,13 @@ constexpr Statement kStale{"tx_stale_receipts", R"(
     JOIN tx_attempt AS a ON a.tx_id = t.tx_id
    ORDER BY t.signer, t.nonce, a.attempt)"};
 
-constexpr Statement kNoteChecks{"tx_note_receipt_checks", R"(
+const Statement kNoteChecks{"tx_note_receipt_checks", R"(
   UPDATE managed_tx
      SET last_receipt_check = clock_timestamp()
    WHERE tx_id = ANY ($1::uuid[])
      AND receipt_block IS NULL)"};
 
-constexpr Statement kMined{"tx_mined_between", R"(
+const Statement kMinedBetween{"tx_mined_between", R"(
   SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.tx_hash, a.kind AS attempt_kind,
          t.receipt ->> 'status' = '0x1' AS succeeded, t.receipt, t.receipt_block, t.receipt_hash, t.told_block,
          t.told_hash, extract(epoch FROM clock_timestamp() - t.created_at)::double precision AS age
@@ -264,7 +265,7 @@ constexpr Statement kMined{"tx_mined_between", R"(
    ORDER BY t.receipt_block, t.signer, t.nonce
    LIMIT $5)"};
 
-constexpr Statement kHeads{"tx_open_heads", R"(
+const Statement kOpenHeads{"tx_open_heads", R"(
   SELECT l.chain_id, l.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash,
          extract(epoch FROM clock_timestamp() - t.first_submitted_at)::double precision AS since_submit
     FROM signer_lease AS l
@@ -279,6 +280,10 @@ constexpr Statement kHeads{"tx_open_heads", R"(
      AND l.chain_id = $2
      AND l.expires_at > clock_timestamp())"};
 
+}  // namespace sql
+
+namespace {
+
 SignerLease read_lease(const pg::Row& row) {
   return {{row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")}, row.get<std::int64_t>("token")};
 }
@@ -287,9 +292,9 @@ TxState read_state(const pg::Row& row) {
   return kManagedTx.find(row.get<std::string_view>("state")).value();
 }
 
-std::optional<Told> read_told(const pg::Row& row) {
+std::optional<ToldBlock> read_told(const pg::Row& row) {
   if (row.is_null("told_block")) return std::nullopt;
-  return Told{row.get<std::int64_t>("told_block"), row.get<std::string>("told_hash")};
+  return ToldBlock{row.get<std::int64_t>("told_block"), row.get<std::string>("told_hash")};
 }
 
 std::optional<std::chrono::milliseconds> read_seconds(const pg::Row& row, std::string_view column) {
@@ -323,7 +328,7 @@ struct RowColumns {
 pg::Batch fenced(const std::string& node, const RowColumns& rows) {
   pg::Batch batch;
   batch.add(sql::kLockLeases, rows.chains, rows.signers)
-      .add(kLockRows, node, rows.chains, rows.signers, rows.tokens, rows.ids);
+      .add(sql::kLockRows, node, rows.chains, rows.signers, rows.tokens, rows.ids);
   return batch;
 }
 
@@ -361,7 +366,7 @@ pg::Params step_params(const std::string& node, const RowColumns& rows, const st
     receipt_block.push_back(s.receipt ? std::optional(s.receipt->block) : std::nullopt);
     receipt_hash.push_back(s.receipt ? std::optional(s.receipt->block_hash) : std::nullopt);
     drop.push_back(s.drop_receipt);
-    told_block.push_back(s.told ? std::optional(s.told->block) : std::nullopt);
+    told_block.push_back(s.told ? std::optional(s.told->number) : std::nullopt);
     told_hash.push_back(s.told ? std::optional(s.told->hash) : std::nullopt);
     untell.push_back(s.untell);
     confirmations.push_back(s.confirmations);
@@ -399,8 +404,7 @@ std::vector<Match> read_matches(const pg::ResultSet& rows) {
 
 }  // namespace
 
-awaitable<std::vector<StepOutcome>> apply_steps(pg::Pool& pool, std::string node, std::vector<Step> steps) {
-  if (steps.empty()) co_return std::vector<StepOutcome>();
+pg::Batch step_statements(const std::string& node, const std::vector<Step>& steps) {
   RowColumns rows;
   for (const auto& step : steps) {
     if (step.from != step.to && !kManagedTx.allowed(step.from, step.to)) {
@@ -411,15 +415,20 @@ awaitable<std::vector<StepOutcome>> apply_steps(pg::Pool& pool, std::string node
     rows.add(step.lease, step.tx_id);
   }
   auto batch = fenced(node, rows);
-  batch.add_params(kApplySteps, step_params(node, rows, steps));
+  batch.add_params(sql::kApplySteps, step_params(node, rows, steps));
+  return batch;
+}
+
+awaitable<std::vector<StepOutcome>> apply_steps(pg::Pool& pool, std::string node, std::vector<Step> steps) {
+  if (steps.empty()) co_return std::vector<StepOutcome>();
+  const auto batch = step_statements(node, steps);
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
   co_return read_outcomes(results.back());
 }
 
-awaitable<std::vector<StepOutcome>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
-                                                   std::chrono::milliseconds interval) {
-  if (claims.empty()) co_return std::vector<StepOutcome>();
+pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& claims,
+                           std::chrono::milliseconds interval) {
   RowColumns rows;
   std::vector<std::string> from, hashes, kinds, fees;
   std::vector<std::optional<std::string>> previous;
@@ -434,8 +443,15 @@ awaitable<std::vector<StepOutcome>> claim_attempts(pg::Pool& pool, std::string n
     fees.push_back(claim.fees);
   }
   auto batch = fenced(node, rows);
-  batch.add(kClaim, node, rows.chains, rows.signers, rows.tokens, rows.ids, from, previous, hashes, kinds, raw, fees,
-            interval.count());
+  batch.add(sql::kClaimAttempts, node, rows.chains, rows.signers, rows.tokens, rows.ids, from, previous, hashes, kinds,
+            raw, fees, interval.count());
+  return batch;
+}
+
+awaitable<std::vector<StepOutcome>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
+                                                   std::chrono::milliseconds interval) {
+  if (claims.empty()) co_return std::vector<StepOutcome>();
+  const auto batch = claim_statements(node, claims, interval);
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
   co_return read_outcomes(results.back());
@@ -443,7 +459,7 @@ awaitable<std::vector<StepOutcome>> claim_attempts(pg::Pool& pool, std::string n
 
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               std::size_t limit) {
-  const auto rows = co_await pool.query(kDueSubmits, node, chain_id, limit);
+  const auto rows = co_await pool.query(sql::kDueSubmits, node, chain_id, limit);
   std::vector<DueSubmit> out;
   for (const auto row : rows) {
     out.push_back({.lease = read_lease(row),
@@ -462,13 +478,13 @@ awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, 
 
 awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                  std::chrono::milliseconds interval, std::size_t limit) {
-  const auto due = co_await pool.query(kDueResubmits, node, chain_id, limit);
+  const auto due = co_await pool.query(sql::kDueResubmits, node, chain_id, limit);
   std::vector<Resubmit> out;
   if (due.empty()) co_return out;
   RowColumns rows;
   for (const auto row : due) rows.add(read_lease(row), row.get<Uuid>("tx_id"));
   auto batch = fenced(node, rows);
-  batch.add(kClaimResubmits, node, rows.chains, rows.signers, rows.tokens, rows.ids, interval.count());
+  batch.add(sql::kClaimResubmits, node, rows.chains, rows.signers, rows.tokens, rows.ids, interval.count());
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
   for (const auto row : results.back()) {
@@ -485,23 +501,23 @@ awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string nod
 
 awaitable<std::vector<Match>> match_attempts(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                              std::vector<std::string> hashes) {
-  const auto rows = co_await pool.query(kMatch, node, chain_id, hashes);
+  const auto rows = co_await pool.query(sql::kMatchAttempts, node, chain_id, hashes);
   co_return read_matches(rows);
 }
 
 awaitable<std::vector<Match>> stale_receipts(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                              std::chrono::milliseconds stale, std::size_t limit) {
-  const auto rows = co_await pool.query(kStale, node, chain_id, stale.count(), limit);
+  const auto rows = co_await pool.query(sql::kStaleReceipts, node, chain_id, stale.count(), limit);
   co_return read_matches(rows);
 }
 
 awaitable<> note_receipt_checks(pg::Pool& pool, std::vector<Uuid> tx_ids) {
-  co_await pool.execute(kNoteChecks, tx_ids);
+  co_await pool.execute(sql::kNoteChecks, tx_ids);
 }
 
 awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               std::int64_t from, std::int64_t to, std::size_t limit) {
-  const auto rows = co_await pool.query(kMined, node, chain_id, from, to, limit);
+  const auto rows = co_await pool.query(sql::kMinedBetween, node, chain_id, from, to, limit);
   std::vector<MinedTx> out;
   for (const auto row : rows) {
     out.push_back({.lease = read_lease(row),
@@ -521,7 +537,7 @@ awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, 
 }
 
 awaitable<std::vector<OpenHead>> open_heads(pg::Pool& pool, std::string node, std::int64_t chain_id) {
-  const auto rows = co_await pool.query(kHeads, node, chain_id);
+  const auto rows = co_await pool.query(sql::kOpenHeads, node, chain_id);
   std::vector<OpenHead> out;
   for (const auto row : rows) {
     out.push_back({.lease = read_lease(row),

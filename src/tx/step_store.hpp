@@ -11,23 +11,34 @@
 
 #include "base/hex.hpp"
 #include "base/uuid.hpp"
+#include "pg/batch.hpp"
 #include "pg/pool.hpp"
+#include "tx/confirmations.hpp"
 #include "tx/lease.hpp"
 #include "tx/state.hpp"
 
 namespace fencepost::tx {
+
+namespace sql {
+// As constants, so that tests can ask PostgreSQL for their plans.
+extern const pg::Statement kLockRows;
+extern const pg::Statement kApplySteps;
+extern const pg::Statement kClaimAttempts;
+extern const pg::Statement kDueSubmits;
+extern const pg::Statement kDueResubmits;
+extern const pg::Statement kClaimResubmits;
+extern const pg::Statement kMatchAttempts;
+extern const pg::Statement kStaleReceipts;
+extern const pg::Statement kNoteChecks;
+extern const pg::Statement kMinedBetween;
+extern const pg::Statement kOpenHeads;
+}  // namespace sql
 
 // Where a receipt says that a transaction is.
 struct StoredReceipt {
   std::string json;
   std::int64_t block = 0;
   std::string block_hash;
-};
-
-// What a transaction's consumers know of the chain above it.
-struct Told {
-  std::int64_t block = 0;
-  std::string hash;
 };
 
 // One change of one transaction. Whatever is not set stays as it is.
@@ -51,7 +62,7 @@ struct Step {
   std::optional<std::string> tx_hash;               // the attempt that counts from now on
   std::optional<StoredReceipt> receipt;
   bool drop_receipt = false;
-  std::optional<Told> told;
+  std::optional<ToldBlock> told;
   bool untell = false;
   std::optional<std::string> confirmations;                 // JSON
   bool final = false;                                       // sets confirmed_at
@@ -65,6 +76,8 @@ enum class StepOutcome {
   kMoved,   // somebody moved it first; look again
 };
 
+// What apply_steps sends.
+pg::Batch step_statements(const std::string& node, const std::vector<Step>& steps);
 // One round trip, one commit; one outcome for each, in order. A transaction may appear once. Throws as Connection::run.
 awaitable<std::vector<StepOutcome>> apply_steps(pg::Pool& pool, std::string node, std::vector<Step> steps);
 
@@ -79,6 +92,9 @@ struct Claim {
   Bytes raw;
   std::string fees;  // JSON
 };
+// What claim_attempts sends.
+pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& claims,
+                           std::chrono::milliseconds interval);
 // Stores attempts and makes each its transaction's newest; the next broadcast is due `interval` from now.
 awaitable<std::vector<StepOutcome>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
                                                    std::chrono::milliseconds interval);
@@ -122,7 +138,7 @@ struct Match {
   std::string attempt_hash;
   std::string attempt_kind;
   std::optional<std::string> receipt_hash;  // of the block that is stored now
-  std::optional<Told> told;
+  std::optional<ToldBlock> told;
   std::optional<std::chrono::milliseconds> since_submit;
 };
 awaitable<std::vector<Match>> match_attempts(pg::Pool& pool, std::string node, std::int64_t chain_id,
@@ -143,7 +159,7 @@ struct MinedTx {
   std::string attempt_kind;
   bool succeeded = false;
   StoredReceipt receipt;
-  std::optional<Told> told;
+  std::optional<ToldBlock> told;
   std::chrono::milliseconds age{0};  // since it was created
 };
 // In blocks `from` … `to`.

@@ -3,11 +3,12 @@
 #include "tx/store_columns.hpp"
 
 namespace fencepost::tx {
-namespace {
 
 using pg::Statement;
 
-constexpr Statement kFind{"tx_find", R"(
+namespace sql {
+
+const Statement kFindTx{"tx_find", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(,
          (SELECT b.tx_id
             FROM managed_tx AS b
@@ -20,7 +21,7 @@ constexpr Statement kFind{"tx_find", R"(
     FROM managed_tx AS t
    WHERE t.tx_id = $1)"};
 
-constexpr Statement kFindRequests{"tx_find_requests", R"(
+const Statement kFindRequests{"tx_find_requests", R"(
   SELECT w.ord, t.payload_hash, )" FENCEPOST_TX_COLUMNS("t") R"(
     FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS w(chain_id, signer, request_id, ord)
     JOIN managed_tx AS t USING (chain_id, signer, request_id))"};
@@ -30,7 +31,7 @@ constexpr Statement kFindRequests{"tx_find_requests", R"(
   "($1::bigint IS NULL OR t.chain_id = $1) AND ($4::text[] IS NULL OR t.signer = ANY ($4)) AND ($5::uuid IS NULL " \
   "OR t.tx_id < $5)"
 
-constexpr Statement kList{"tx_list", R"(
+const Statement kList{"tx_list", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
     FROM managed_tx AS t
    WHERE )" FENCEPOST_LIST_FILTERS R"(
@@ -39,7 +40,7 @@ constexpr Statement kList{"tx_list", R"(
    ORDER BY t.tx_id DESC
    LIMIT $6)"};
 
-constexpr Statement kListOfSigner{"tx_list_of_signer", R"(
+const Statement kListOfSigner{"tx_list_of_signer", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
     FROM managed_tx AS t
    WHERE )" FENCEPOST_LIST_FILTERS R"(
@@ -49,7 +50,7 @@ constexpr Statement kListOfSigner{"tx_list_of_signer", R"(
    LIMIT $6)"};
 
 // What operators ask for, among a million that are done.
-constexpr Statement kListStuck{"tx_list_stuck", R"(
+const Statement kListStuck{"tx_list_stuck", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
     FROM managed_tx AS t
    WHERE )" FENCEPOST_LIST_FILTERS R"(
@@ -59,13 +60,13 @@ constexpr Statement kListStuck{"tx_list_stuck", R"(
    ORDER BY t.tx_id DESC
    LIMIT $6)"};
 
-constexpr Statement kAttempts{"tx_attempts", R"(
+const Statement kListAttempts{"tx_attempts", R"(
   SELECT tx_hash, attempt, kind, fees, outcome, message, created_at
     FROM tx_attempt
    WHERE tx_id = $1
    ORDER BY attempt)"};
 
-constexpr Statement kSigners{"tx_signers", R"(
+const Statement kListSigners{"tx_signers", R"(
   SELECT l.chain_id, l.signer, l.fencing_token,
          CASE WHEN l.expires_at > clock_timestamp() THEN l.owner_node ELSE '' END AS leader,
          c.next_nonce, c.chain_nonce, coalesce(c.needs_reconcile, false) AS needs_reconcile,
@@ -83,7 +84,7 @@ constexpr Statement kSigners{"tx_signers", R"(
    ORDER BY l.chain_id, l.signer
    LIMIT 10000)"};
 
-constexpr Statement kBacklogs{"tx_backlogs", R"(
+const Statement kBacklogs{"tx_backlogs", R"(
   SELECT l.chain_id, l.signer,
          count(*) FILTER (WHERE t.state = 'CREATED') AS created,
          count(*) FILTER (WHERE t.state = 'ALLOCATED') AS allocated,
@@ -98,6 +99,10 @@ constexpr Statement kBacklogs{"tx_backlogs", R"(
      AND l.chain_id = $2
    GROUP BY l.chain_id, l.signer)"};
 
+}  // namespace sql
+
+namespace {
+
 SignerKey read_key(const pg::Row& row) {
   return {row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")};
 }
@@ -105,7 +110,7 @@ SignerKey read_key(const pg::Row& row) {
 }  // namespace
 
 awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id) {
-  const auto rows = co_await pool.query(kFind, tx_id);
+  const auto rows = co_await pool.query(sql::kFindTx, tx_id);
   if (rows.empty()) co_return std::nullopt;
   auto tx = read_managed_tx(rows.one());
   tx.blocked_by = rows.one().get<std::optional<Uuid>>("blocked_by");
@@ -120,7 +125,7 @@ awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool
     signers.push_back(lookup.key.signer);
     requests.push_back(lookup.request_id);
   }
-  const auto rows = co_await pool.query(kFindRequests, chains, signers, requests);
+  const auto rows = co_await pool.query(sql::kFindRequests, chains, signers, requests);
   std::vector<std::optional<FoundRequest>> out(lookups.size());
   for (const auto row : rows) {
     const auto hash = row.get<pg::Bytes>("payload_hash");
@@ -131,7 +136,7 @@ awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool
 }
 
 awaitable<std::vector<ManagedTx>> list_txs(pg::Pool& pool, TxFilter filter) {
-  const auto& statement = filter.state == "STUCK" ? kListStuck : filter.signer ? kListOfSigner : kList;
+  const auto& statement = filter.state == "STUCK" ? sql::kListStuck : filter.signer ? sql::kListOfSigner : sql::kList;
   const auto rows = co_await pool.query(statement, filter.chain_id, filter.signer, filter.state, filter.allowed_signers,
                                         filter.before, filter.limit);
   std::vector<ManagedTx> out;
@@ -140,7 +145,7 @@ awaitable<std::vector<ManagedTx>> list_txs(pg::Pool& pool, TxFilter filter) {
 }
 
 awaitable<std::vector<AttemptView>> list_attempts(pg::Pool& pool, Uuid tx_id) {
-  const auto rows = co_await pool.query(kAttempts, tx_id);
+  const auto rows = co_await pool.query(sql::kListAttempts, tx_id);
   std::vector<AttemptView> out;
   for (const auto row : rows) {
     out.push_back({.tx_hash = row.get<std::string>("tx_hash"),
@@ -155,7 +160,7 @@ awaitable<std::vector<AttemptView>> list_attempts(pg::Pool& pool, Uuid tx_id) {
 }
 
 awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<std::vector<std::string>> allowed) {
-  const auto rows = co_await pool.query(kSigners, allowed);
+  const auto rows = co_await pool.query(sql::kListSigners, allowed);
   std::vector<SignerView> out;
   for (const auto row : rows) {
     out.push_back({.key = read_key(row),
@@ -171,7 +176,7 @@ awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<st
 }
 
 awaitable<std::vector<Backlog>> backlogs(pg::Pool& pool, std::string node, std::int64_t chain_id) {
-  const auto rows = co_await pool.query(kBacklogs, node, chain_id);
+  const auto rows = co_await pool.query(sql::kBacklogs, node, chain_id);
   std::vector<Backlog> out;
   for (const auto row : rows) {
     out.push_back({.key = read_key(row),

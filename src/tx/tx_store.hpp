@@ -6,10 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "pg/batch.hpp"
 #include "pg/pool.hpp"
 #include "tx/managed_tx.hpp"
 
 namespace fencepost::tx {
+
+namespace sql {
+// As constants, so that tests can ask PostgreSQL for their plans.
+extern const pg::Statement kFindTx;
+extern const pg::Statement kFindRequests;
+extern const pg::Statement kList;
+extern const pg::Statement kListOfSigner;
+extern const pg::Statement kListStuck;
+extern const pg::Statement kListAttempts;
+extern const pg::Statement kListSigners;
+extern const pg::Statement kBacklogs;
+}  // namespace sql
 
 // With blocked_by.
 awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id);

@@ -1,0 +1,113 @@
+// Follows one chain: polls its head, fetches what is new, notices reorgs by parent hash, and tells subscribers.
+//
+// Each node has one for each chain, with a view of its own (window()). What one poll needs comes from one endpoint. The
+// rules by which an endpoint's head is believed:
+//   higher than ours      always: what lies between is fetched and must link up with our window, else it is a reorg
+//   as high, another hash a reorg at once
+//   lower, on our branch  the endpoint is behind: ignored
+//   lower, on another     a node that lags on a fork looks like that, and so does a development chain that was wound
+//                         back. Believed after `believe_lower_after` polls in a row that got such a head from the
+//                         same endpoint, unless another endpoint is as far as we are. Below our window it must also
+//                         be no older than our oldest header: the head of a node that is behind or still syncing
+//                         (genesis!) always is, that of a chain started anew is not
+// A reorg deeper than the window makes the window begin anew, loudly. So does a gap of more than `max_catch_up` blocks.
+//
+// When the head stands still for a while, other endpoints are asked too: the preferred one may be stuck.
+//
+// At the start the window is filled with the last `window` blocks, and further back to the newest header that any node
+// has stored: subscribers are told of what was mined while all were down, and of some blocks for a second time.
+//
+// Headers are stored before subscribers are told. Pinned to one loop.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "evm/chain_connector.hpp"
+#include "evm/header_store.hpp"
+#include "evm/header_window.hpp"
+#include "evm/update_delivery.hpp"
+#include "runtime/async.hpp"
+#include "runtime/metrics.hpp"
+#include "runtime/worker.hpp"
+
+namespace fencepost::evm {
+
+class BlockFollower {
+ public:
+  struct Options {
+    std::chrono::milliseconds poll_interval{1000};
+    std::size_t window = 256;            // headers kept in memory: no reorg deeper than that is understood
+    std::size_t batch = 50;              // blocks in one request and in one update
+    std::size_t max_undelivered = 8;     // updates that may wait for the slowest subscriber before polling pauses
+    std::int64_t max_catch_up = 50'000;  // blocks; from further behind we skip to the head
+    int believe_lower_after = 5;         // polls
+    int ask_others_after = 20;           // polls without a new block
+    std::chrono::milliseconds max_backoff{5000};  // of polls and subscribers that fail
+    std::chrono::milliseconds stop_grace{5000};   // for the step that runs when stop is called
+    std::int64_t keep_headers = 100'000;          // stored headers this far below the head are forgotten; 0: never
+  };
+  using Subscriber = UpdateDelivery::Subscriber;
+
+  // Keeps references: all of them outlive this.
+  BlockFollower(Executor executor, ChainConnector& chain, HeaderStore& store, const Clock& clock, Options options,
+                Metrics& metrics);
+
+  // Before start. Each is told of every update in order and awaited before the next poll. What it throws is logged, and
+  // the same update comes again, with backoff; updates for the others go on until `max_undelivered` wait for it. So it
+  // must be able to meet a block twice, and window() may be ahead of the update in its hands.
+  void subscribe(Subscriber subscriber);
+
+  void start();
+  awaitable<> stop();
+  void wake();  // any thread: polls now
+
+  // On this loop only; empty until the first poll has succeeded. Changes only between awaits.
+  const HeaderWindow& window() const { return window_; }
+  // Whether the last poll went well, was not long ago, and found nothing more to fetch.
+  bool synced() const;
+
+ private:
+  struct LowerHead {
+    std::size_t endpoint = 0;
+    int polls = 0;
+  };
+
+  awaitable<Worker::Next> step();
+  awaitable<Worker::Next> poll();
+  awaitable<Block> latest();
+  // The head of the first other endpoint that is well and this far; nothing when none is.
+  awaitable<std::optional<Block>> elsewhere(std::size_t except, std::int64_t at_least);
+  awaitable<> begin(Block head);
+  awaitable<> follow(Block head);
+  awaitable<bool> believed(Block& head);
+  awaitable<std::vector<Block>> fetch(std::int64_t first, std::int64_t last, std::size_t endpoint);
+  // Puts the blocks before `branch` in front of it until it links up with the window. False: it does not.
+  awaitable<bool> root(std::vector<Block>& branch);
+  awaitable<> restart(Block head, std::int64_t first, bool reorged);
+  awaitable<> take(std::vector<Block> blocks);
+  awaitable<> forget_old_headers();
+  void publish(std::vector<Block> blocks, std::optional<std::int64_t> reorged_to, bool skipped);
+
+  ChainConnector& chain_;
+  HeaderStore& store_;
+  const Clock& clock_;
+  Options options_;
+  HeaderWindow window_;
+  LowerHead lower_;
+  int still_polls_ = 0;  // since the last new block
+  bool caught_up_ = false;
+  std::int64_t pruned_at_ = 0;
+  std::optional<TimePoint> polled_at_;
+  Metrics::Gauge& head_gauge_;
+  Metrics::Counter& reorgs_total_;
+  Metrics::Counter& errors_total_;
+  UpdateDelivery delivery_;
+  Worker worker_;
+};
+
+}  // namespace fencepost::evm

@@ -1,0 +1,62 @@
+// The API of a running node, for commands: one blocking call at a time.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include <boost/json/value.hpp>
+
+#include "base/error.hpp"
+#include "base/secret.hpp"
+
+namespace fencepost {
+
+// What the command line says about it.
+struct ApiFlags {
+  std::string url;
+  std::string api_key;
+  std::string data_dir;  // of a running `up`, which has announced both
+};
+
+struct ApiAccess {
+  std::string url;  // without a slash at the end
+  Secret api_key;
+};
+
+// Each of the two from the first that has it: its flag, the flag --data-dir, the environment (FENCEPOST_URL,
+// FENCEPOST_API_KEY), and for lack of all an `up` that runs in its usual place. Errors: `api_unknown` says how to give
+// what is missing; `not_up` when nothing runs where --data-dir points.
+Result<ApiAccess> find_api(const ApiFlags& flags, const std::map<std::string, std::string>& environment,
+                           const std::string& usual_data_dir = "var");
+
+class Api {
+ public:
+  virtual ~Api() = default;
+
+  // The body of a successful answer. Otherwise the problem the server reports, with its code, its sentence and its
+  // facts as context; or that of http::Client::send; or kUnavailable `bad_answer` when it is none of ours.
+  virtual Result<boost::json::value> get(const std::string& target, std::chrono::milliseconds timeout) = 0;
+  // `repeatable`: doing it twice is like doing it once, so a lost answer may be asked for again.
+  virtual Result<boost::json::value> post(const std::string& target, const boost::json::value& body,
+                                          bool repeatable) = 0;
+
+  Result<boost::json::value> get(const std::string& target) { return get(target, std::chrono::seconds(30)); }
+};
+
+class ApiClient final : public Api {
+ public:
+  explicit ApiClient(ApiAccess access) : access_(std::move(access)) {}
+
+  using Api::get;
+  Result<boost::json::value> get(const std::string& target, std::chrono::milliseconds timeout) override;
+  Result<boost::json::value> post(const std::string& target, const boost::json::value& body, bool repeatable) override;
+
+ private:
+  ApiAccess access_;
+};
+
+// What an answer with this status and body means: its JSON, or the error it reports.
+Result<boost::json::value> read_answer(unsigned status, std::string_view body);
+
+}  // namespace fencepost

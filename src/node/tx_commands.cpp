@@ -1,0 +1,214 @@
+#include "node/tx_commands.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "base/clock.hpp"
+#include "base/duration_text.hpp"
+#include "base/random.hpp"
+#include "base/uuid.hpp"
+#include "http/uri.hpp"
+#include "node/amount.hpp"
+#include "node/commands.hpp"
+#include "node/tx_view.hpp"
+#include "node/tx_watcher.hpp"
+
+namespace fencepost {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kPage = 200;  // the most that the API gives at once
+
+Result<ApiClient> connect(const ApiFlags& flags) {
+  auto access = find_api(flags, process_environment());
+  if (!access) return fail(access.error());
+  return ApiClient(std::move(*access));
+}
+
+std::string tx_target(const std::string& tx_id) {
+  return "/api/v1/tx/" + http::percent_encode(tx_id);
+}
+
+void print_json(const json::value& value) {
+  fmt::print("{}\n", json::serialize(value));
+}
+
+const json::array& items_of(const json::value& answer) {
+  static const json::array kNone;
+  const auto* object = answer.if_object();
+  const auto* items = object == nullptr ? nullptr : object->if_contains("items");
+  return items != nullptr && items->is_array() ? items->get_array() : kNone;
+}
+
+Result<WatchOptions> watch_options(const std::string& goal, const std::string& timeout, bool as_json) {
+  WatchOptions options;
+  options.goal = goal == "submitted" ? WatchGoal::kSubmitted
+                 : goal == "mined"   ? WatchGoal::kMined
+                                     : WatchGoal::kConfirmed;
+  if (!timeout.empty()) {
+    const auto duration = parse_duration(timeout);
+    if (!duration) return fail(duration.error());
+    options.timeout = *duration;
+  }
+  options.json = as_json;
+  options.live = !as_json && ::isatty(STDOUT_FILENO) == 1;
+  const auto* no_color = std::getenv("NO_COLOR");
+  const bool plain = !options.live || (no_color != nullptr && *no_color != '\0');
+  options.paint = plain ? Paint::kPlain : Paint::kColor;
+  return options;
+}
+
+int watch(Api& api, const std::string& tx_id, const WatchOptions& options) {
+  const WatchWorld world{.api = api,
+                         .print =
+                             [](std::string_view text) {
+                               fmt::print("{}", text);
+                               std::fflush(stdout);
+                             },
+                         .now = [] { return std::chrono::steady_clock::now(); },
+                         .sleep = [](std::chrono::milliseconds pause) { std::this_thread::sleep_for(pause); }};
+  const auto code = watch_tx(world, http::percent_encode(tx_id), options);
+  return code ? *code : report(code.error());
+}
+
+std::string new_request_id() {
+  SystemClock clock;
+  SystemRandom random;
+  return UuidGenerator(clock, random).next().to_string();
+}
+
+}  // namespace
+
+Result<json::value> create_body(const TxSendFlags& flags, const std::string& request_id) {
+  json::object payload;
+  const auto put_text = [&](const char* name, const std::string& text) {
+    if (!text.empty()) payload[name] = text;
+  };
+  put_text("to", flags.to);
+  put_text("data", flags.data);
+  put_text("gas", flags.gas);
+  struct Amount {
+    const char* flag;
+    const char* name;
+    const std::string& text;
+  };
+  for (const auto& [flag, name, text] : {Amount{"--value", "value", flags.value},
+                                         {"--gas-price", "gasPrice", flags.gas_price},
+                                         {"--max-fee", "maxFeePerGas", flags.max_fee},
+                                         {"--max-priority-fee", "maxPriorityFeePerGas", flags.max_priority_fee}}) {
+    if (text.empty()) continue;
+    auto wei = parse_amount(text);
+    if (!wei) return fail(std::move(wei.error()).with("flag", flag));
+    payload[name] = to_decimal(*wei);
+  }
+  json::object body{{"signer", flags.signer}, {"requestId", request_id}, {"payload", std::move(payload)}};
+  if (flags.chain_id) body["chainId"] = *flags.chain_id;
+  if (flags.preflight) body["preflight"] = true;
+  return body;
+}
+
+int tx_send_command(const TxSendFlags& flags) {
+  const auto options = watch_options(flags.wait, flags.timeout, flags.json);
+  if (!options) return report(options.error());
+  const bool made = flags.request_id.empty();
+  const auto request_id = made ? new_request_id() : flags.request_id;
+  const auto body = create_body(flags, request_id);
+  if (!body) return report(body.error());
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  // Before it is sent: whoever loses the answer can ask again without paying twice.
+  if (made) fmt::print(stderr, "request id {}: repeat with --request-id to retry safely\n", request_id);
+  const auto tx = api->post("/api/v1/tx", *body, true);
+  if (!tx) return report(tx.error());
+  if (flags.wait.empty()) {
+    if (flags.json) print_json(*tx);
+    if (!flags.json) fmt::print("{}", tx_details(*tx));
+    return kExitDone;
+  }
+  if (!flags.json) fmt::print("transaction {}\n", text_at(*tx, "txId"));
+  return watch(*api, text_at(*tx, "txId"), *options);
+}
+
+int tx_get_command(const TxFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const auto tx = api->get(tx_target(flags.tx_id));
+  if (!tx) return report(tx.error());
+  if (flags.json) print_json(*tx);
+  if (!flags.json) fmt::print("{}", tx_details(*tx));
+  return kExitDone;
+}
+
+int tx_history_command(const TxFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const auto history = api->get(tx_target(flags.tx_id) + "/history");
+  if (!history) return report(history.error());
+  if (flags.json) print_json(*history);
+  if (!flags.json) fmt::print("{}", history_table(items_of(*history)));
+  return kExitDone;
+}
+
+std::string list_target(const TxListFlags& flags, std::size_t limit, const std::string& cursor) {
+  auto target = fmt::format("/api/v1/tx?limit={}", limit);
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) target += fmt::format("&{}={}", name, http::percent_encode(value));
+  };
+  add("chainId", flags.chain_id ? std::to_string(*flags.chain_id) : "");
+  add("signer", flags.signer);
+  add("state", flags.state);
+  add("cursor", cursor);
+  return target;
+}
+
+int tx_list_command(const TxListFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  json::array all;
+  std::string cursor;
+  do {
+    const auto page = api->get(list_target(flags, std::min(kPage, flags.limit - all.size()), cursor));
+    if (!page) return report(page.error());
+    for (const auto& tx : items_of(*page)) all.push_back(tx);
+    cursor = text_at(*page, "nextCursor");
+  } while (!cursor.empty() && all.size() < flags.limit);
+  if (flags.json) {
+    print_json(all);
+  } else if (all.empty()) {
+    fmt::print("no transactions\n");
+  } else {
+    fmt::print("{}", tx_table(all));
+    if (!cursor.empty()) fmt::print("and more: raise --limit\n");
+  }
+  return kExitDone;
+}
+
+int tx_watch_command(const TxWatchFlags& flags) {
+  const auto options = watch_options(flags.goal, flags.timeout, flags.tx.json);
+  if (!options) return report(options.error());
+  auto api = connect(flags.tx.api);
+  if (!api) return report(api.error());
+  return watch(*api, flags.tx.tx_id, *options);
+}
+
+int tx_act_command(const TxActFlags& flags) {
+  auto api = connect(flags.tx.api);
+  if (!api) return report(api.error());
+  json::object body{{"reason", flags.reason}};
+  if (!flags.tx_hash.empty()) body["txHash"] = flags.tx_hash;
+  const auto tx = api->post(fmt::format("{}/{}", tx_target(flags.tx.tx_id), flags.verb), body, false);
+  if (!tx) return report(tx.error());
+  if (flags.tx.json) print_json(*tx);
+  if (!flags.tx.json) fmt::print("{}", tx_details(*tx));
+  return kExitDone;
+}
+
+}  // namespace fencepost

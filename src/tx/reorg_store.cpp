@@ -1,0 +1,83 @@
+#include "tx/reorg_store.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+using pg::Statement;
+
+constexpr Statement kMakeDueFrom{"tx_make_due_from", R"(
+  UPDATE managed_tx AS t
+     SET next_resubmit_at = clock_timestamp()
+    FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, nonce)
+    JOIN signer_lease AS l
+      ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token AND l.owner_node = $1
+   WHERE t.chain_id = w.chain_id
+     AND t.signer = w.signer
+     AND t.nonce >= w.nonce
+     AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+     AND t.receipt_block IS NULL)"};
+
+constexpr Statement kEndedAbove{"tx_ended_above", R"(
+  SELECT tx_id, tx_hash, receipt_block, receipt_hash
+    FROM managed_tx
+   WHERE chain_id = $1
+     AND receipt_block > $2
+     AND state IN ('CONFIRMED', 'FAILED_FINAL')
+     AND sub_state IS DISTINCT FROM 'finality_violated')"};
+
+constexpr Statement kReport{"tx_report_violations", R"(
+  WITH marked AS (
+    UPDATE managed_tx
+       SET sub_state = 'finality_violated',
+           updated_at = clock_timestamp()
+     WHERE tx_id = ANY ($2::uuid[])
+       AND state IN ('CONFIRMED', 'FAILED_FINAL')
+       AND sub_state IS DISTINCT FROM 'finality_violated'
+    RETURNING tx_id, chain_id, signer, nonce, tx_hash, receipt_block, receipt_hash, state, fencing_token
+  ),
+  written AS (
+    INSERT INTO step_history (subject_id, from_state, to_state, sub_state, node, fencing_token, why)
+    SELECT tx_id, state, state, 'finality_violated', $1, fencing_token, 'its final block is no longer on the chain'
+      FROM marked
+  ),
+  told AS (
+    INSERT INTO outbox_event (type, subject, data)
+    SELECT 'TxFinalityViolated', 'tx/' || tx_id,
+           jsonb_build_object('txId', tx_id, 'chainId', chain_id, 'signer', signer, 'nonce', nonce, 'txHash', tx_hash,
+                              'blockNumber', receipt_block, 'blockHash', receipt_hash)
+      FROM marked
+  )
+  SELECT tx_id FROM marked)"};
+
+}  // namespace
+
+awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pair<SignerLease, std::int64_t>> from) {
+  if (from.empty()) co_return;
+  std::vector<std::int64_t> chains, tokens, nonces;
+  std::vector<std::string> signers;
+  for (const auto& [lease, nonce] : from) {
+    chains.push_back(lease.key.chain_id);
+    signers.push_back(lease.key.signer);
+    tokens.push_back(lease.fencing_token);
+    nonces.push_back(nonce);
+  }
+  co_await pool.execute(kMakeDueFrom, node, chains, signers, tokens, nonces);
+}
+
+awaitable<std::vector<Uuid>> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                                        std::int64_t ancestor, const evm::HeaderWindow& window) {
+  const auto ended = co_await pool.query(kEndedAbove, chain_id, ancestor);
+  std::vector<Uuid> undone;
+  for (const auto row : ended) {
+    const auto on_branch =
+        window.contains(row.get<std::int64_t>("receipt_block"), row.get<std::string_view>("receipt_hash"));
+    // Above a head that went back nobody has an opinion yet.
+    if (on_branch == false) undone.push_back(row.get<Uuid>("tx_id"));
+  }
+  std::vector<Uuid> told;
+  if (undone.empty()) co_return told;
+  for (const auto row : co_await pool.execute(kReport, node, undone)) told.push_back(row.get<Uuid>("tx_id"));
+  co_return told;
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,24 @@
+// What a reorg asks of the tables beyond the steps of single transactions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/uuid.hpp"
+#include "evm/header_window.hpp"
+#include "pg/pool.hpp"
+#include "tx/lease.hpp"
+
+namespace fencepost::tx {
+
+// For each signer: everything in flight from that nonce up is broadcast again now, in nonce order.
+awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pair<SignerLease, std::int64_t>> from);
+
+// Transactions that ended in blocks above `ancestor` which are no longer on the node's own branch: each is told once,
+// as TxFinalityViolated, and stays as it is. Any node may find them: the lease of a signer without work is nobody's.
+awaitable<std::vector<Uuid>> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                                        std::int64_t ancestor, const evm::HeaderWindow& window);
+
+}  // namespace fencepost::tx
