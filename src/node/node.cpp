@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/uuid.hpp"
+#include "evm/key_ring.hpp"
 #include "http/server.hpp"
 #include "identity/api_key_store.hpp"
 #include "identity/key_authenticator.hpp"
@@ -27,6 +28,10 @@
 #include "runtime/runtime.hpp"
 #include "runtime/stop_sequence.hpp"
 #include "runtime/worker.hpp"
+#include "tx/operator_routes.hpp"
+#include "tx/signer_routes.hpp"
+#include "tx/tx_manager.hpp"
+#include "tx/tx_routes.hpp"
 
 namespace fencepost {
 namespace {
@@ -38,9 +43,9 @@ std::string node_id(const NodeConfig& config) {
   return fmt::format("{:.50}/{:08x}", config.name, SystemRandom().next() & 0xffffffff);
 }
 
-pg::ConnectOptions connect_options(const Config& config) {
+pg::ConnectOptions connect_options(const Config& config, const std::string& id) {
   return {.dsn = config.database.dsn,
-          .application_name = node_id(config.node),
+          .application_name = id,
           .connect_timeout = config.database.connect_timeout,
           .statement_timeout = config.database.statement_timeout};
 }
@@ -64,13 +69,24 @@ http::ServerOptions server_options(const HttpConfig& config) {
           .write_timeout = config.write_timeout};
 }
 
+std::vector<tx::ChainSetup> chain_setups(const Config& config) {
+  std::vector<tx::ChainSetup> setups;
+  for (const auto& chain : config.chains) {
+    setups.push_back(
+        {.options = chain_options(config, chain), .rpc_urls = chain.rpc_urls, .poll_interval = chain.poll_interval});
+  }
+  return setups;
+}
+
 class Node {
  public:
   Node(const Config& config, NodeHooks hooks)
       : config_(config),
         hooks_(std::move(hooks)),
         runtime_({.threads = config.runtime.threads, .cpu_threads = config.runtime.cpu_threads}),
-        database_(runtime_, connect_options(config), pool_options(config.database), metrics_),
+        id_(node_id(config.node)),
+        keys_(runtime_),
+        database_(runtime_, connect_options(config, id_), pool_options(config.database), metrics_),
         listener_(runtime_.executor(0), database_.connector(),
                   {.poll_only = config.database.listen == ListenMode::kPollOnly}, metrics_),
         authenticator_(
@@ -79,15 +95,41 @@ class Node {
             metrics_),
         key_uses_(
             runtime_.executor(0), {.name = "api_key_uses", .interval = 10s}, [this] { return save_key_uses(); },
-            metrics_) {
+            metrics_),
+        transactions_({.runtime = runtime_,
+                       .database = database_,
+                       .listener = listener_,
+                       .keys = keys_,
+                       .clock = clock_,
+                       .random = random_,
+                       .ids = ids_,
+                       .metrics = metrics_},
+                      {.node_id = id_, .advertise_url = config.node.advertise_url, .version = std::string(version())},
+                      config.tx, config.lease, chain_setups(config)) {
     metrics_.before_scrape([dropped = &metrics_.gauge("log_lines_dropped", "Lines the full log queue has cost")] {
       dropped->Set(static_cast<double>(log::dropped()));
     });
     add_system_routes(router_, {database_, metrics_, serving_});
+    tx::add_tx_routes(router_, {transactions_.service(), database_, ids_});
+    tx::add_signer_routes(router_, {database_, keys_, transactions_});
+    tx::add_operator_routes(router_, {transactions_.service(), transactions_.operators()});
     server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &authenticator_, metrics_);
     listener_.subscribe(
         std::string(identity::kApiKeyChannel), [this](std::string_view) { authenticator_.forget_all(); },
         [this] { authenticator_.forget_all(); });
+  }
+
+  // Blocks while key files are opened: they are slow on purpose.
+  Result<void> load_keys() {
+    const auto& keystore = config_.keystore;
+    if (auto added = keys_.add_dev_keys(keystore.dev_keys); !added) return added;
+    if (!keystore.directory.empty()) {
+      if (auto loaded = keys_.load_keystores(keystore.directory, keystore.password); !loaded) {
+        return fail(loaded.error());
+      }
+    }
+    if (keys_.size() > 0) log::info("keys are open", {{"signers", keys_.size()}});
+    return {};
   }
 
   Result<void> run() {
@@ -144,6 +186,8 @@ class Node {
     key_uses_.start();
     stops_.add("api key uses", [this](auto) { return stop_key_uses(); });
     if (!hooks_.dev_key.empty()) co_await ensure_dev_key(database_.pool(), hooks_.dev_key);
+    co_await transactions_.start();
+    stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
 
     log::info("node is ready", {{"node", config_.node.name}, {"host", config_.http.host}, {"port", server_->port()}});
     if (hooks_.on_ready) hooks_.on_ready(server_->port());
@@ -189,14 +233,19 @@ class Node {
   NodeHooks hooks_;
   Metrics metrics_;
   SystemClock clock_;
+  SystemRandom random_;
+  UuidGenerator ids_{clock_, random_};
   std::atomic<bool> serving_{false};
   Result<void> outcome_;
   http::Router router_;
   Runtime runtime_;
+  std::string id_;
+  evm::KeyRing keys_;
   pg::Database database_;
   pg::Listener listener_;
   identity::KeyAuthenticator authenticator_;
   Worker key_uses_;
+  tx::TxManager transactions_;
   std::unique_ptr<http::Server> server_;
   StopSequence stops_;
 };
@@ -206,6 +255,7 @@ class Node {
 Result<void> run_node(const Config& config, NodeHooks hooks) {
   ::signal(SIGPIPE, SIG_IGN);
   Node node(config, std::move(hooks));
+  if (auto loaded = node.load_keys(); !loaded) return loaded;
   return node.run();
 }
 

@@ -12,14 +12,15 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "evm/dev_accounts.hpp"
 #include "node/commands.hpp"
 #include "node/dev_chain.hpp"
 #include "node/dev_key.hpp"
 #include "node/node.hpp"
-#include "runtime/private_file.hpp"
 #include "node/system_routes.hpp"
 #include "pg/embedded_cluster.hpp"
 #include "runtime/log.hpp"
+#include "runtime/private_file.hpp"
 
 namespace fencepost {
 namespace {
@@ -95,7 +96,12 @@ std::string welcome(const Facts& facts) {
   out += fmt::format("  Data      {}{}\n", facts.data_dir.string(),
                      apart ? fmt::format(" and {}", facts.cluster_dir.string()) : "");
   out += fmt::format("            (delete {} to start afresh; the log is fencepost.log)\n\n", apart ? "both" : "it");
-  out += fmt::format("Try:\n  curl -H 'Authorization: Bearer {}' {}/api/v1/whoami\n\n", key, facts.url);
+  out += fmt::format("Try:\n  curl -H 'Authorization: Bearer {}' {}/api/v1/whoami\n", key, facts.url);
+  if (!facts.signers.empty()) {
+    out += fmt::format("  fencepost tx send --data-dir {} --signer {} --to {} --value 1 --wait confirmed\n",
+                       facts.data_dir.string(), facts.signers[0], facts.signers[1]);
+  }
+  out += '\n';
   out += "Ctrl-C stops all of it; the data stays.\n";
   return out;
 }
@@ -146,6 +152,8 @@ ConfigFlags with_parts(const UpFlags& flags, const std::string& dsn, const DevCh
     overrides.push_back({"up", "chains[0].chain_id", std::to_string(chain->chain_id())});
     overrides.push_back({"up", "chains[0].rpc_urls", chain->rpc_url()});
     overrides.push_back({"up", "chains[0].confirmations.required", "2"});
+    overrides.push_back({"up", "chains[0].max_in_flight", "16"});
+    overrides.push_back({"up", "chains[0].shared", "true"});  // whoever tries things out uses cast as well
   }
   return all;
 }
@@ -212,6 +220,10 @@ int run(const UpFlags& flags, const fs::path& data_dir) {
   }
   auto config = load(with_parts(flags, (*cluster)->dsn(), chain.get(), data_dir), {"database.dsn"});
   if (!config) return report(config.error());
+  if (chain) {
+    config->dev = true;
+    for (const auto& account : evm::dev_accounts()) config->keystore.dev_keys.emplace_back(account.private_key);
+  }
   auto key = read_or_make_dev_key(data_dir / "dev-api-key");
   if (!key) return report(key.error());
 
