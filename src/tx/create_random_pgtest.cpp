@@ -30,7 +30,7 @@ class CreateRandom : public ProtocolTest {
   std::vector<Allotment> believed(const Node& node) {
     std::vector<Allotment> out;
     for (const auto& [key, token] : node.tokens) {
-      if (pick(3) > 0) out.push_back({{key, token}, windows.at(key)});
+      if (pick(2) > 0) out.push_back({{key, token}, windows.at(key)});
     }
     std::ranges::shuffle(out, engine);
     return out;
@@ -43,11 +43,15 @@ class CreateRandom : public ProtocolTest {
     for (int i = 1 + pick(6); i > 0; --i) {
       const auto& key = allotments[static_cast<std::size_t>(pick(static_cast<int>(allotments.size())))].lease.key;
       const bool named = pick(2) > 0;
-      items.push_back(new_tx(key, named ? std::optional(fmt::format("r{}", pick(400))) : std::nullopt));
+      items.push_back(new_tx(key, named ? std::optional(fmt::format("r{}", pick(40))) : std::nullopt));
     }
-    return script_of(create_statements(node.name, allotments, items), [this](const Answer& answer) {
+    return script_of(create_statements(node.name, allotments, items), [this, &node, items](const Answer& answer) {
       ASSERT_TRUE(answer.ok()) << answer.message << theatre.trace();
-      for (const auto& outcome : outcomes(answer)) ++tally[outcome];
+      const auto got = outcomes(answer);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        ++tally[got[i]];
+        if (got[i] == "fenced" && pick(3) > 0) node.tokens.erase(items[i].key);  // the rest of the time it goes on
+      }
     });
   }
 
@@ -94,19 +98,19 @@ class CreateRandom : public ProtocolTest {
     if (what < 12) return creating(node);
     if (what < 15) return promoting(node);
     if (what < 17) return renewing(node);
-    if (what < 18) return giving_up(node);
+    if (what < 18 && pick(2) > 0) return giving_up(node);
     return taking(node);
   }
 
   // What time and the chain do on their own.
   void pass_time() {
     for (const auto& [key, window] : windows) {
-      if (pick(6) == 0) expire(key);
-      if (pick(4) == 0) {
+      if (pick(12) == 0) expire(key);
+      if (pick(2) == 0) {
         admin.must(
             "UPDATE managed_tx SET state = 'TRACKING', receipt = '{}', receipt_block = 1, receipt_hash = '0x' "
-            "WHERE signer = $1 AND state = 'ALLOCATED' AND nonce % 3 <> 0",
-            pg::Params::of(key.signer));
+            "WHERE signer = $1 AND state = 'ALLOCATED' AND nonce % 3 <= $2",
+            pg::Params::of(key.signer, pick(3)));
       }
     }
   }

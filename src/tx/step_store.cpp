@@ -64,6 +64,7 @@ const Statement kApplySteps{"tx_step_apply", R"(
                               ELSE t.retry_count
                          END,
            next_resubmit_at = CASE WHEN s.due_in_ms IS NULL THEN t.next_resubmit_at
+                                   WHEN s.due_in_ms < 0 THEN NULL
                                    ELSE clock_timestamp() + make_interval(secs => s.due_in_ms / 1000.0)
                               END,
            tx_hash = coalesce(s.tx_hash, t.tx_hash),
@@ -153,7 +154,8 @@ const Statement kClaimAttempts{"tx_claim", R"(
 // A lower nonce that waits for its next try holds back those above it: they could not be mined before it.
 const Statement kDueSubmits{"tx_due_submits", R"(
   SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.nonce, t.payload, t.gas_limit, t.retry_count,
-         t.tx_hash, '0x' || encode(a.raw, 'hex') AS raw, a.outcome, coalesce(a.attempt, 0) AS attempts
+         t.tx_hash, '0x' || encode(a.raw, 'hex') AS raw, a.outcome, t.sub_state,
+         coalesce(a.attempt, 0) AS attempts
     FROM managed_tx AS t
     JOIN signer_lease AS l
       ON l.chain_id = t.chain_id AND l.signer = t.signer
@@ -471,6 +473,7 @@ awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, 
                    .tx_hash = row.get<std::optional<std::string>>("tx_hash"),
                    .raw = row.get<std::optional<std::string>>("raw"),
                    .outcome = row.get<std::optional<std::string>>("outcome"),
+                   .sub_state = row.get<std::optional<std::string>>("sub_state"),
                    .attempts = row.get<std::int64_t>("attempts")});
   }
   co_return out;

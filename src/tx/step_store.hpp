@@ -41,6 +41,8 @@ struct StoredReceipt {
   std::string block_hash;
 };
 
+inline constexpr std::chrono::milliseconds kNever{-1};
+
 // One change of one transaction. Whatever is not set stays as it is.
 struct Step {
   Step(SignerLease held, Uuid id, TxState from_state, TxState to_state, std::string reason)
@@ -58,7 +60,7 @@ struct Step {
   std::optional<std::string> error;      // "" clears it
   bool failed_try = false;               // counts one retry
   bool reset_tries = false;
-  std::optional<std::chrono::milliseconds> due_in;  // until the next broadcast
+  std::optional<std::chrono::milliseconds> due_in;  // until the next broadcast; kNever: not by itself
   std::optional<std::string> tx_hash;               // the attempt that counts from now on
   std::optional<StoredReceipt> receipt;
   bool drop_receipt = false;
@@ -107,9 +109,10 @@ struct DueSubmit {
   std::string payload;
   std::int64_t gas_limit = 0;
   std::int32_t retry_count = 0;
-  std::optional<std::string> tx_hash;  // of the newest attempt, if there is one
-  std::optional<std::string> raw;      // "0x…"
-  std::optional<std::string> outcome;  // of that attempt
+  std::optional<std::string> tx_hash;    // of the newest attempt, if there is one
+  std::optional<std::string> raw;        // "0x…"
+  std::optional<std::string> outcome;    // of that attempt
+  std::optional<std::string> sub_state;  // why it was not taken
   std::int64_t attempts = 0;
 };
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,

@@ -12,9 +12,11 @@ namespace {
 
 constexpr std::size_t kBatch = 1'000;
 
-// Signed already, and not to be signed again: nobody can say that nobody has it.
-bool is_settled(const DueSubmit& due) {
-  return due.raw && due.outcome != "refused";
+// To be signed, or signed anew: its fee was refused, and nobody can have it.
+bool needs_signing(const DueSubmit& due) {
+  if (!due.raw) return true;
+  return due.outcome == "refused" && (due.sub_state == to_string(evm::SubmitClass::kFeeTooLow) ||
+                                      due.sub_state == to_string(evm::SubmitClass::kUnderpriced));
 }
 
 }  // namespace
@@ -35,7 +37,7 @@ awaitable<Worker::Next> Submitter::submit_due() {
   if (due.empty()) co_return Worker::Next::kRest;
   const bool full = due.size() == kBatch;
   std::vector<DueSubmit> fresh, again;
-  for (auto& tx : due) (is_settled(tx) ? again : fresh).push_back(std::move(tx));
+  for (auto& tx : due) (needs_signing(tx) ? fresh : again).push_back(std::move(tx));
 
   auto out = co_await sign_and_claim(std::move(fresh));
   auto resent = co_await claim_again(std::move(again));
@@ -80,7 +82,7 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vecto
   }
 
   std::vector<Claim> claims;
-  std::vector<std::size_t> claimed;
+  std::vector<DueSubmit> unchanged;
   for (auto& [address, transactions] : by_signer) {
     auto* signer = chain_.keys.find(address);
     std::vector<evm::Transaction> plain;
@@ -101,14 +103,11 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vecto
         continue;
       }
       auto hash = to_hex0x(one->hash);
-      out.push_back({.due = due[i], .raw = to_hex0x(one->raw), .tx_hash = hash, .sent_before = false});
       if (hash == due[i].tx_hash) {
-        // The same fees give the same bytes: they were refused, and are offered again as they are.
-        steps.push_back(waits(due[i], "", ""));
-        steps.back().failed_try = false;
-        steps.back().due_in = chain_.options.resubmit.interval;
+        unchanged.push_back(due[i]);  // the same fees give the same bytes
         continue;
       }
+      out.push_back({.due = due[i], .raw = to_hex0x(one->raw), .tx_hash = hash, .sent_before = false});
       claims.push_back({.lease = due[i].lease,
                         .tx_id = due[i].tx_id,
                         .from = TxState::kAllocated,
@@ -117,17 +116,14 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vecto
                         .kind = "original",
                         .raw = one->raw,
                         .fees = fees_json(fees_of[i])});
-      claimed.push_back(out.size() - 1);
     }
   }
   const auto outcomes = co_await chain_.claim(std::move(claims));
   test_point("submitter.claimed");
-  std::vector<bool> dropped(out.size(), false);
-  for (std::size_t k = 0; k < outcomes.size(); ++k) dropped[claimed[k]] = outcomes[k] != StepOutcome::kDone;
   co_await chain_.apply(std::move(steps));
-  std::vector<Outgoing> kept;
+  auto kept = co_await claim_again(std::move(unchanged));
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (!dropped[i]) kept.push_back(std::move(out[i]));
+    if (outcomes[i] == StepOutcome::kDone) kept.push_back(std::move(out[i]));
   }
   co_return kept;
 }
@@ -141,12 +137,14 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<D
     step.quiet = true;
     step.expect_receipt_hash = "";
     step.due_in = chain_.options.resubmit.interval;
+    step.attempt_outcome = "unknown";  // until the answer is written
     steps.push_back(std::move(step));
   }
   const auto outcomes = co_await chain_.apply(std::move(steps));
   for (std::size_t i = 0; i < due.size(); ++i) {
     if (outcomes[i] != StepOutcome::kDone) continue;
-    out.push_back({.due = due[i], .raw = *due[i].raw, .tx_hash = *due[i].tx_hash, .sent_before = true});
+    out.push_back(
+        {.due = due[i], .raw = *due[i].raw, .tx_hash = *due[i].tx_hash, .sent_before = due[i].outcome != "refused"});
   }
   co_return out;
 }
@@ -226,6 +224,7 @@ Step Submitter::stuck(const DueSubmit& due, std::string sub_state, std::string m
   step.expect_receipt_hash = "";
   step.events.emplace_back("TxStuck", event_json(due.lease.key, due.tx_id,
                                                  {{"nonce", due.nonce}, {"reason", sub_state}, {"detail", message}}));
+  step.due_in = kNever;
   step.sub_state = std::move(sub_state);
   step.error = std::move(message);
   return step;

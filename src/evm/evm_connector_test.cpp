@@ -1,0 +1,459 @@
+#include "evm/evm_connector.hpp"
+
+#include <mutex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/use_future.hpp>
+#include <boost/json.hpp>
+
+#include "evm/keccak.hpp"
+#include "http/http_test_support.hpp"
+
+namespace fencepost::evm {
+namespace {
+
+using http::testing::TestServer;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using json = boost::json::value;
+
+struct Refusal {
+  std::int64_t code;
+  std::string message;
+  json data = nullptr;
+};
+
+// A node that answers calls, alone and in batches, as a function says.
+class Node {
+ public:
+  using Answer = std::function<json(const std::string& method, const boost::json::array& params)>;
+  explicit Node(Answer answer)
+      : answer_(std::move(answer)), server_([this](http::Router& router) {
+          router.add({http::Verb::kPost, "/", http::Access::open(),
+                      [this](http::Request& request) { return serve(request); }});
+        }) {}
+
+  std::string url() const { return server_.url("/"); }
+  // The methods of each HTTP request, joined by spaces, since the last time.
+  std::vector<std::string> take_requests() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(requests_, {});
+  }
+
+ private:
+  awaitable<http::Response> serve(http::Request& request) {
+    const auto body = request.json().value();
+    std::string methods;
+    if (body.is_object()) {
+      auto reply = one(body, methods);
+      note(methods);
+      co_return http::Response::json(200, reply);
+    }
+    boost::json::array replies;
+    for (const auto& call : body.as_array()) replies.emplace_back(one(call, methods));
+    note(methods);
+    co_return http::Response::json(200, replies);
+  }
+  boost::json::object one(const json& call, std::string& methods) {
+    const std::string method(call.at("method").as_string());
+    methods += (methods.empty() ? "" : " ") + method;
+    boost::json::object reply{{"jsonrpc", "2.0"}, {"id", call.at("id")}};
+    try {
+      reply["result"] = answer_(method, call.at("params").as_array());
+    } catch (const Refusal& refusal) {
+      boost::json::object error{{"code", refusal.code}, {"message", refusal.message}};
+      if (!refusal.data.is_null()) error["data"] = refusal.data;
+      reply["error"] = error;
+    }
+    return reply;
+  }
+  void note(const std::string& methods) {
+    const std::lock_guard lock(mutex_);
+    requests_.push_back(methods);
+  }
+
+  Answer answer_;
+  std::mutex mutex_;
+  std::vector<std::string> requests_;
+  TestServer server_;
+};
+
+std::string hash(std::int64_t number, char kind = 'b') {
+  return fmt::format("0x{}{:063x}", kind, number);
+}
+
+json block(std::int64_t number) {
+  return {{"number", fmt::format("0x{:x}", number)},
+          {"hash", hash(number)},
+          {"parentHash", hash(number - 1)},
+          {"timestamp", fmt::format("0x{:x}", 1000 + number)},
+          {"baseFeePerGas", "0x7"},
+          {"transactions", boost::json::array{hash(number, 'c')}}};
+}
+
+json receipt(const std::string& tx_hash, std::int64_t block_number) {
+  return {{"transactionHash", tx_hash},
+          {"blockHash", hash(block_number)},
+          {"blockNumber", fmt::format("0x{:x}", block_number)},
+          {"transactionIndex", "0x0"},
+          {"status", "0x1"},
+          {"gasUsed", "0x5208"},
+          {"effectiveGasPrice", "0x7"},
+          {"contractAddress", nullptr},
+          {"logs", boost::json::array{}}};
+}
+
+std::string text(const json& value) {
+  return std::string(value.as_string());
+}
+std::int64_t number(const json& value) {
+  return std::stoll(text(value), nullptr, 16);
+}
+
+// Blocks 0 … head.
+Node::Answer chain(std::int64_t head) {
+  return [head](const std::string& method, const boost::json::array& params) -> json {
+    if (method != "eth_getBlockByNumber") throw Refusal{-32601, "the method does not exist"};
+    if (params.at(0) == "latest") return block(head);
+    const auto wanted = number(params.at(0));
+    return wanted <= head ? block(wanted) : json(nullptr);
+  };
+}
+
+std::vector<std::string> names(std::size_t count) {
+  std::vector<std::string> hashes;
+  for (std::size_t i = 0; i < count; ++i) hashes.push_back(hash(static_cast<std::int64_t>(i), 'c'));
+  return hashes;
+}
+
+class EvmConnectorTest : public ::testing::Test {
+ protected:
+  void connect(std::vector<std::string> urls, JsonRpcOptions options = {}) {
+    connector_.reset();
+    rpc_.emplace(http_, std::move(urls), options, clock_, random_, metrics_);
+    connector_.emplace(*rpc_, 31337);
+  }
+  template <class T>
+  T run(awaitable<T> task) {
+    context_.restart();
+    auto future = asio::co_spawn(context_, std::move(task), asio::use_future);
+    context_.run();
+    return future.get();
+  }
+  ChainConnector& chain_() { return *connector_; }
+
+  asio::io_context context_{1};
+  http::Client http_{context_.get_executor(), {}};
+  ManualClock clock_{TimePoint{std::chrono::hours(1)}};
+  SeededRandom random_{7};
+  Metrics metrics_;
+  std::optional<JsonRpcClient> rpc_;
+  std::optional<EvmConnector> connector_;
+};
+
+TEST_F(EvmConnectorTest, a_tag_gives_a_block) {
+  Node node([](const std::string& method, const boost::json::array& params) -> json {
+    EXPECT_EQ(method, "eth_getBlockByNumber");
+    EXPECT_EQ(params.at(1), false);
+    if (params.at(0) == "latest") return block(9);
+    if (params.at(0) == "finalized") return block(5);
+    return nullptr;
+  });
+  connect({node.url()});
+  EXPECT_EQ(run(chain_().block(BlockTag::kLatest))->header.number, 9);
+  EXPECT_EQ(run(chain_().block(BlockTag::kFinalized, 0))->header.hash, hash(5));
+  const auto safe = run(chain_().block(BlockTag::kSafe));
+  ASSERT_FALSE(safe);
+  EXPECT_EQ(safe.error().code, "rpc_error");
+  EXPECT_THAT(safe.error().message, HasSubstr("safe"));
+}
+
+TEST_F(EvmConnectorTest, blocks_come_in_order_and_as_far_as_there_are_any) {
+  Node node(chain(120));
+  connect({node.url()});
+  const auto all = run(chain_().blocks(1, 120));
+  ASSERT_TRUE(all) << all.error().to_string();
+  ASSERT_EQ(all->size(), 120U);
+  for (std::size_t i = 0; i < 120; ++i) EXPECT_EQ((*all)[i].header.number, static_cast<std::int64_t>(i) + 1);
+  EXPECT_EQ(node.take_requests().size(), 3U);
+  EXPECT_EQ(run(chain_().blocks(118, 10))->size(), 3U);
+  EXPECT_EQ(run(chain_().blocks(121, 10))->size(), 0U);
+  EXPECT_EQ(run(chain_().blocks(121, 0))->size(), 0U);
+  node.take_requests();
+  EXPECT_EQ(run(chain_().blocks(7, 1))->front().transactions, std::vector{hash(7, 'c')});
+  EXPECT_THAT(node.take_requests(), ElementsAre("eth_getBlockByNumber"));
+}
+
+TEST_F(EvmConnectorTest, a_wrong_block_is_no_answer) {
+  Node node([](const std::string&, const boost::json::array& params) -> json {
+    const auto wanted = number(params.at(0));
+    if (wanted == 5) return block(6);
+    if (wanted == 15) throw Refusal{-32000, "database is shut"};
+    return block(wanted);
+  });
+  connect({node.url()});
+  EXPECT_EQ(run(chain_().blocks(5, 3)).error().code, "bad_rpc_result");
+  EXPECT_EQ(run(chain_().blocks(3, 5))->size(), 2U) << "what came before it is good";
+  EXPECT_EQ(run(chain_().blocks(15, 3)).error().code, "rpc_error");
+  EXPECT_EQ(run(chain_().blocks(14, 3))->size(), 1U);
+}
+
+TEST_F(EvmConnectorTest, blocks_of_one_question_are_of_one_endpoint) {
+  std::atomic<bool> well{true};
+  Node first([&](const std::string& method, const boost::json::array& params) -> json {
+    if (number(params.at(0)) >= 60) well = false;
+    if (!well) throw Refusal{-32005, "rate limit"};
+    return chain(200)(method, params);
+  });
+  Node second(chain(200));
+  connect({first.url(), second.url()});
+  const auto blocks = run(chain_().blocks(20, 100));
+  ASSERT_TRUE(blocks);
+  EXPECT_EQ(blocks->size(), 50U);
+  for (const auto& block : *blocks) EXPECT_EQ(block.endpoint, blocks->front().endpoint);
+  connect({first.url(), second.url()});
+  EXPECT_FALSE(run(chain_().blocks(20, 3, 0))) << "a pinned question is asked nowhere else";
+  EXPECT_EQ(run(chain_().blocks(20, 3, 1))->size(), 3U);
+}
+
+TEST_F(EvmConnectorTest, a_block_by_hash_is_that_block) {
+  Node node([](const std::string& method, const boost::json::array& params) -> json {
+    EXPECT_EQ(method, "eth_getBlockByHash");
+    if (params.at(0) == hash(1)) return block(1);
+    if (params.at(0) == hash(2)) return block(3);
+    return nullptr;
+  });
+  connect({node.url()});
+  EXPECT_EQ(run(chain_().block_by_hash(hash(1)))->value().header.number, 1);
+  EXPECT_EQ(run(chain_().block_by_hash(hash(2))).error().code, "bad_rpc_result");
+  EXPECT_FALSE(run(chain_().block_by_hash(hash(4)))->has_value());
+}
+
+// A node with receipts of the transactions c0, c1, … of which the odd ones are in block 2, the even ones in block 1.
+Node::Answer receipts_node(bool block_receipts) {
+  return [=](const std::string& method, const boost::json::array& params) -> json {
+    const auto of = [](std::int64_t i) { return receipt(hash(i, 'c'), 1 + i % 2); };
+    if (method == "eth_getTransactionReceipt") {
+      const auto i = std::stoll(text(params.at(0)).substr(3), nullptr, 16);
+      return i < 100 ? of(i) : json(nullptr);
+    }
+    if (method != "eth_getBlockReceipts" || !block_receipts) throw Refusal{-32601, "the method does not exist"};
+    if (params.at(0) != hash(1)) return nullptr;
+    boost::json::array all;
+    for (int i = 0; i < 100; i += 2) all.emplace_back(of(i));
+    return all;
+  };
+}
+
+TEST_F(EvmConnectorTest, few_receipts_are_asked_for_one_by_one) {
+  Node node(receipts_node(true));
+  connect({node.url()});
+  const auto found = run(chain_().receipts_in_block(hash(1), {hash(0, 'c'), hash(1, 'c'), hash(200, 'c')}, 0));
+  ASSERT_TRUE(found) << found.error().to_string();
+  ASSERT_EQ(found->size(), 1U) << "one is in another block, one nowhere";
+  EXPECT_EQ(found->front().tx_hash, hash(0, 'c'));
+  EXPECT_THAT(node.take_requests(),
+              ElementsAre("eth_getTransactionReceipt eth_getTransactionReceipt eth_getTransactionReceipt"));
+}
+
+TEST_F(EvmConnectorTest, many_receipts_are_asked_for_by_block) {
+  Node node(receipts_node(true));
+  connect({node.url()});
+  const auto found = run(chain_().receipts_in_block(hash(1), names(20), 0));
+  ASSERT_TRUE(found) << found.error().to_string();
+  EXPECT_EQ(found->size(), 10U);
+  EXPECT_THAT(*found, Each(::testing::Field(&Receipt::block_hash, hash(1))));
+  EXPECT_THAT(node.take_requests(), ElementsAre("eth_getBlockReceipts"));
+}
+
+TEST_F(EvmConnectorTest, a_node_without_block_receipts_is_asked_once) {
+  Node node(receipts_node(false));
+  connect({node.url()});
+  EXPECT_EQ(run(chain_().receipts_in_block(hash(1), names(20), 0))->size(), 10U);
+  EXPECT_EQ(node.take_requests().size(), 2U);
+  EXPECT_EQ(run(chain_().receipts_in_block(hash(1), names(20), 0))->size(), 10U);
+  const auto requests = node.take_requests();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_THAT(requests[0], HasSubstr("eth_getTransactionReceipt"));
+}
+
+TEST_F(EvmConnectorTest, a_block_that_is_gone_has_no_receipts) {
+  Node node(receipts_node(true));
+  connect({node.url()});
+  EXPECT_THAT(*run(chain_().receipts_in_block(hash(9), names(20), 0)), IsEmpty());
+}
+
+TEST_F(EvmConnectorTest, receipts_of_an_endpoint_that_is_gone_come_from_another_if_it_has_them_all) {
+  std::string gone;
+  {
+    Node node(receipts_node(true));
+    gone = node.url();
+  }
+  Node other(receipts_node(true));
+  connect({gone, other.url()});
+  const std::vector<std::string> even{hash(0, 'c'), hash(2, 'c')};
+  const auto found = run(chain_().receipts_in_block(hash(1), even, 0));
+  ASSERT_TRUE(found) << found.error().to_string();
+  EXPECT_EQ(found->size(), 2U);
+  EXPECT_EQ(found->front().endpoint, 1U);
+  const auto partly = run(chain_().receipts_in_block(hash(1), {hash(0, 'c'), hash(200, 'c')}, 0));
+  ASSERT_FALSE(partly) << "the other may just not be that far";
+  EXPECT_EQ(partly.error().code, "rpc_unavailable");
+}
+
+TEST_F(EvmConnectorTest, each_receipt_has_its_own_answer) {
+  Node node([](const std::string&, const boost::json::array& params) -> json {
+    if (params.at(0) == hash(1, 'c')) return nullptr;
+    if (params.at(0) == hash(2, 'c')) throw Refusal{-32000, "oops"};
+    if (params.at(0) == hash(3, 'c')) return receipt(hash(4, 'c'), 1);
+    return receipt(text(params.at(0)), 7);
+  });
+  connect({node.url()});
+  const auto all = run(chain_().receipts(names(5)));
+  ASSERT_EQ(all.size(), 5U);
+  EXPECT_EQ(all[0]->value().block_number, 7);
+  EXPECT_FALSE(all[1]->has_value());
+  EXPECT_EQ(all[2].error().code, "rpc_error");
+  EXPECT_EQ(all[3].error().code, "bad_rpc_result");
+  EXPECT_EQ(all[4]->value().tx_hash, hash(4, 'c'));
+  EXPECT_THAT(run(chain_().receipts({})), IsEmpty());
+}
+
+TEST_F(EvmConnectorTest, a_transaction_is_told_of) {
+  Node node([](const std::string& method, const boost::json::array& params) -> json {
+    EXPECT_EQ(method, "eth_getTransactionByHash");
+    if (params.at(0) == hash(2)) return nullptr;
+    return {{"hash", hash(1)}, {"from", "0x" + std::string(40, 'f')}, {"nonce", "0x3"}, {"blockHash", nullptr}};
+  });
+  connect({node.url()});
+  EXPECT_EQ(run(chain_().transaction(hash(1)))->value().nonce, 3);
+  EXPECT_FALSE(run(chain_().transaction(hash(2)))->has_value());
+  EXPECT_EQ(run(chain_().transaction(hash(3))).error().code, "bad_rpc_result");
+}
+
+std::string own_hash(const std::string& raw) {
+  return to_hex0x(keccak256(from_hex0x(raw).value()));
+}
+
+TEST_F(EvmConnectorTest, broadcasts_are_classified_each_on_its_own) {
+  Node node([](const std::string& method, const boost::json::array& params) -> json {
+    EXPECT_EQ(method, "eth_sendRawTransaction");
+    const auto raw = text(params.at(0));
+    if (raw == "0x01") return json(boost::json::string(own_hash(raw)));
+    if (raw == "0x02") throw Refusal{-32000, "already known"};
+    if (raw == "0x03") throw Refusal{-32000, "replacement transaction underpriced"};
+    if (raw == "0x04") throw Refusal{-32603, "Internal error"};
+    if (raw == "0x05") return json(boost::json::string(own_hash("0x99")));
+    return nullptr;
+  });
+  connect({node.url()});
+  const auto results = run(chain_().send({"0x01", "0x02", "0x03", "0x04", "0x05", "0x06"}));
+  ASSERT_EQ(results.size(), 6U);
+  const auto is = [&](std::size_t i, SubmitClass outcome, Reach reach) {
+    EXPECT_EQ(to_string(results[i].outcome), to_string(outcome)) << i;
+    EXPECT_EQ(results[i].reach, reach) << i;
+  };
+  is(0, SubmitClass::kAccepted, Reach::kAnswered);
+  is(1, SubmitClass::kKnownTransaction, Reach::kUnknown);
+  is(2, SubmitClass::kUnderpriced, Reach::kAnswered);
+  is(3, SubmitClass::kUnknown, Reach::kUnknown);
+  is(4, SubmitClass::kUnknown, Reach::kUnknown);
+  is(5, SubmitClass::kUnknown, Reach::kUnknown);
+  EXPECT_EQ(results[0].message, "");
+  EXPECT_EQ(results[2].message, "replacement transaction underpriced");
+  EXPECT_EQ(node.take_requests().size(), 1U) << "one request for all";
+  EXPECT_THAT(run(chain_().send({})), IsEmpty());
+}
+
+TEST_F(EvmConnectorTest, a_broadcast_that_reached_nobody_says_so) {
+  std::string gone;
+  {
+    Node node(chain(1));
+    gone = node.url();
+  }
+  connect({gone});
+  const auto results = run(chain_().send({"0x01", "0x02"}));
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].outcome, SubmitClass::kTransient);
+  EXPECT_EQ(results[0].reach, Reach::kNowhere);
+  EXPECT_FALSE(results[0].message.empty());
+}
+
+TEST_F(EvmConnectorTest, numbers_are_asked_for_where_they_are) {
+  const std::string who = "0x" + std::string(40, 'a');
+  Node node([&](const std::string& method, const boost::json::array& params) -> json {
+    if (method == "eth_gasPrice") return "0x3b9aca00";
+    if (method == "eth_getBalance") return "0x10000000000000000000000";
+    EXPECT_EQ(method, "eth_getTransactionCount");
+    if (params.at(0) != who) throw Refusal{-32000, "who?"};
+    return params.at(1) == "pending" ? "0x5" : params.at(1) == "latest" ? "0x4" : "0x3";
+  });
+  connect({node.url()});
+  const auto pending = run(chain_().nonces({who, "0x1"}, NonceTag::kPending));
+  EXPECT_EQ(pending[0], 5);
+  EXPECT_FALSE(pending[1]);
+  EXPECT_EQ(run(chain_().nonces({who}, NonceTag::kLatest))[0], 4);
+  EXPECT_EQ(run(chain_().nonce_at(who, 16)), 3);
+  EXPECT_EQ(to_quantity(*run(chain_().balance(who))), "0x10000000000000000000000");
+  EXPECT_EQ(run(chain_().gas_price()), Uint256(1'000'000'000));
+}
+
+TEST_F(EvmConnectorTest, calls_say_what_they_want_and_why_they_failed) {
+  CallRequest wanted{
+      .from = "0x" + std::string(40, 'a'), .to = "0x" + std::string(40, 'b'), .value = 5, .data = "0x12"};
+  Node node([&](const std::string& method, const boost::json::array& params) -> json {
+    const auto& object = params.at(0).as_object();
+    EXPECT_EQ(object.at("from"), wanted.from);
+    EXPECT_EQ(object.at("value"), "0x5");
+    if (object.at("data") == "0xff") throw Refusal{3, "execution reverted: no", "0x"};
+    if (object.at("data") == "0xee") throw Refusal{-32003, "Insufficient funds for gas * price + value"};
+    EXPECT_EQ(object.at("to"), *wanted.to);
+    EXPECT_EQ(object.contains("gas"), wanted.gas.has_value());
+    return method == "eth_call" ? "0xabcd" : "0x5208";
+  });
+  connect({node.url()});
+  EXPECT_EQ(run(chain_().estimate_gas(wanted)), Uint256(21000));
+  EXPECT_EQ(run(chain_().call(wanted)), (Bytes{0xab, 0xcd}));
+  wanted.gas = 100'000;
+  EXPECT_TRUE(run(chain_().call(wanted)));
+  wanted.data = "0xff";
+  EXPECT_EQ(run(chain_().estimate_gas(wanted)).error().code, "would_revert");
+  EXPECT_EQ(run(chain_().call(wanted)).error().code, "would_revert");
+  wanted.data = "0xee";
+  EXPECT_EQ(run(chain_().estimate_gas(wanted)).error().code, "insufficient_funds");
+}
+
+TEST_F(EvmConnectorTest, fees_are_asked_for_as_every_node_understands) {
+  Node node([](const std::string& method, const boost::json::array& params) -> json {
+    EXPECT_EQ(method, "eth_feeHistory");
+    EXPECT_EQ(params.at(0), "0xa");
+    EXPECT_EQ(params.at(1), "latest");
+    if (params.at(2).at(0).is_int64()) {
+      EXPECT_EQ(params.at(2).at(0), 25);
+    } else {
+      EXPECT_EQ(params.at(2).at(0), 12.5);
+    }
+    return boost::json::parse(R"({"oldestBlock":"0x1","baseFeePerGas":["0x1","0x9"],"reward":[["0x2"]]})");
+  });
+  connect({node.url()});
+  EXPECT_EQ(run(chain_().fee_history(10, 25))->next_base_fee, 9);
+  EXPECT_EQ(run(chain_().fee_history(10, 12.5))->tips, std::vector<Uint256>{2});
+}
+
+TEST_F(EvmConnectorTest, a_syncing_node_says_so) {
+  std::atomic<bool> busy{true};
+  Node node([&](const std::string&, const boost::json::array&) -> json {
+    return busy ? json{{"currentBlock", "0x1"}} : json(false);
+  });
+  connect({node.url()});
+  EXPECT_EQ(run(chain_().syncing()), true);
+  busy = false;
+  EXPECT_EQ(run(chain_().syncing(0)), false);
+}
+
+}  // namespace
+}  // namespace fencepost::evm
