@@ -26,6 +26,7 @@ broken=(
 )
 
 defines=() # of the model that was built last
+seconds=0  # of processor time that the last search took
 
 # build "SPIN DEFINES" "COMPILER DEFINES": a checker for the model, $work/pan. No bitstate hashing, no compaction: every
 # state is kept, and more than 2,000 MB of them is an error.
@@ -43,7 +44,10 @@ build() {
 
 # search [PAN OPTIONS]: into $work/log; running out of depth, of memory or of anything else leaves it incomplete. An
 # exit code says nothing here: pan's is 0 with errors and without.
-search() { (cd "$work" && ./pan -b -m100000 "$@" >log 2>&1) || true; }
+search() {
+  local TIMEFORMAT=%U
+  seconds=$({ time (cd "$work" && ./pan -b -m100000 "$@" >log 2>&1); } 2>&1) || true
+}
 
 is_complete() { grep -q 'errors: ' "$work/log" && ! grep -q 'Search not completed' "$work/log"; }
 found_nothing() { is_complete && grep -q 'errors: 0$' "$work/log"; }
@@ -61,13 +65,12 @@ wrong=0
 
 # report NAME TRANSACTIONS FAULTS VERDICT…
 report() {
-  local name=$1 txs=$2 faults=$3 states seconds memory
+  local name=$1 txs=$2 faults=$3 states memory
   shift 3
   states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' "$work/log")
-  seconds=$(sed -n 's/^pan: elapsed time \([0-9.e+-]*\) seconds/\1/p' "$work/log")
   memory=$(sed -n 's/^ *\([0-9.]*\)\ttotal actual memory usage/\1/p' "$work/log")
   printf '%-24s %3d %6d %10d %8.1f %6.0f  %s\n' \
-    "$name" "$txs" "$faults" "${states:-0}" "${seconds:-0}" "${memory:-0}" "$*"
+    "$name" "$txs" "$faults" "${states:-0}" "$seconds" "${memory:-0}" "$*"
 }
 
 fail() {

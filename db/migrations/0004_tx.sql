@@ -77,7 +77,7 @@ CREATE TABLE managed_tx (
 
 CREATE UNIQUE INDEX uq_managed_tx_signer_request_id ON managed_tx (chain_id, signer, request_id)
   WHERE request_id IS NOT NULL;
-CREATE UNIQUE INDEX uq_managed_tx_signer_nonce ON managed_tx (chain_id, signer, nonce);
+CREATE UNIQUE INDEX uq_managed_tx_signer_nonce ON managed_tx (chain_id, signer, nonce) WHERE nonce IS NOT NULL;
 CREATE INDEX idx_managed_tx_tx_hash ON managed_tx (tx_hash);
 -- Pages of a signer's transactions, newest first: tx_id is in order of time.
 CREATE INDEX idx_managed_tx_signer_tx_id ON managed_tx (signer, tx_id);

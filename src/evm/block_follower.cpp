@@ -56,7 +56,8 @@ BlockFollower::BlockFollower(Executor executor, ChainConnector& chain, HeaderSto
           executor,
           {.name = fmt::format("block_follower_{}", chain.chain_id()),
            .interval = options_.poll_interval,
-           .backoff = patience(options_)},
+           .backoff = patience(options_),
+           .stop_grace = options_.stop_grace},
           [this] { return step(); }, metrics) {}
 
 void BlockFollower::subscribe(Subscriber subscriber) {

@@ -54,10 +54,10 @@ class FakeChain : public ChainConnector {
       chain.back().endpoint = endpoint;
     }
   }
-  // Makes another endpoint see the same, less the last `lag` blocks.
+  // Makes another endpoint see the same, less the last `lag` blocks; the genesis always.
   void mirror(std::size_t from, std::size_t to, std::size_t lag = 0) {
     nodes[to].chain = nodes[from].chain;
-    nodes[to].chain.resize(nodes[to].chain.size() - std::min(lag, nodes[to].chain.size()));
+    nodes[to].chain.resize(nodes[to].chain.size() - std::min(lag, nodes[to].chain.size() - 1));
     for (auto& block : nodes[to].chain) block.endpoint = to;
   }
   const Block& head(std::size_t endpoint = 0) const { return nodes[endpoint].chain.back(); }

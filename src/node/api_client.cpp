@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 #include "http/client.hpp"
+#include "node/text_table.hpp"
 #include "runtime/runtime.hpp"
 
 namespace fencepost {
@@ -74,7 +75,7 @@ std::string text_of(const json::value& value) {
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
 }
 
-// Nothing when it is no problem document of ours.
+// Nothing when it is no problem document of ours. It goes to a terminal, and may quote a contract: printable.
 std::optional<Error> read_problem(unsigned status, const json::value& document) {
   const auto* object = document.if_object();
   if (object == nullptr || !object->contains("code")) return std::nullopt;
@@ -82,9 +83,9 @@ std::optional<Error> read_problem(unsigned status, const json::value& document) 
   error.message = error.code;
   for (const auto& [key, value] : *object) {
     if (key == "detail") {
-      error.message = text_of(value);
+      error.message = printable(text_of(value));
     } else if (key != "type" && key != "title" && key != "status" && !value.is_null()) {
-      error.with(std::string(key), text_of(value));
+      error.with(std::string(key), printable(text_of(value)));
     }
   }
   return error;

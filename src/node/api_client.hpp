@@ -34,8 +34,9 @@ class Api {
  public:
   virtual ~Api() = default;
 
-  // The body of a successful answer. Otherwise the problem the server reports, with its code, its sentence and its
-  // facts as context; or that of http::Client::send; or kUnavailable `bad_answer` when it is none of ours.
+  // The body of a successful answer. Otherwise the problem the server reports, with its sentence, and its code
+  // and its facts as context, fit for a terminal; or that of http::Client::send; or kUnavailable `bad_answer` when it
+  // is none of ours.
   virtual Result<boost::json::value> get(const std::string& target, std::chrono::milliseconds timeout) = 0;
   // `repeatable`: doing it twice is like doing it once, so a lost answer may be asked for again.
   virtual Result<boost::json::value> post(const std::string& target, const boost::json::value& body,

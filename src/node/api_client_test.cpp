@@ -74,12 +74,12 @@ TEST(read_answer, gives_the_document_of_a_success) {
 
 TEST(read_answer, turns_a_problem_into_its_error) {
   const auto answer = read_answer(409, R"({"type": "about:blank", "title": "Conflict", "status": 409, "txId": "t",
-                                           "detail": "another payload", "code": "request_conflict", "nonce": 7})");
+                                           "detail": "another\u001b payload", "code": "request_conflict", "nonce": 7})");
   ASSERT_FALSE(answer.has_value());
   EXPECT_EQ(answer.error().kind, ErrorKind::kConflict);
   EXPECT_EQ(answer.error().code, "request_conflict");
-  EXPECT_EQ(answer.error().message, "another payload");
-  EXPECT_EQ(answer.error().context, (Error::Context{{"txId", "t"}, {"nonce", "7"}}));
+  EXPECT_EQ(answer.error().message, "another? payload");
+  EXPECT_EQ(answer.error().context, (Error::Context{{"txId", "t"}, {"code", "request_conflict"}, {"nonce", "7"}}));
 }
 
 TEST(read_answer, that_is_not_ours_says_so) {

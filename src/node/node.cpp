@@ -22,6 +22,7 @@
 #include "pg/error.hpp"
 #include "pg/listener.hpp"
 #include "pg/migrations.hpp"
+#include "pg/statistics_keeper.hpp"
 #include "runtime/child_process.hpp"
 #include "runtime/log.hpp"
 #include "runtime/metrics.hpp"
@@ -96,6 +97,7 @@ class Node {
         key_uses_(
             runtime_.executor(0), {.name = "api_key_uses", .interval = 10s}, [this] { return save_key_uses(); },
             metrics_),
+        statistics_(runtime_.executor(0), database_, metrics_),
         transactions_({.runtime = runtime_,
                        .database = database_,
                        .listener = listener_,
@@ -186,6 +188,8 @@ class Node {
     key_uses_.start();
     stops_.add("api key uses", [this](auto) { return stop_key_uses(); });
     if (!hooks_.dev_key.empty()) co_await ensure_dev_key(database_.pool(), hooks_.dev_key);
+    statistics_.start();
+    stops_.add("statistics", [this](auto) { return statistics_.stop(); });
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
 
@@ -245,6 +249,7 @@ class Node {
   pg::Listener listener_;
   identity::KeyAuthenticator authenticator_;
   Worker key_uses_;
+  pg::StatisticsKeeper statistics_;
   tx::TxManager transactions_;
   std::unique_ptr<http::Server> server_;
   StopSequence stops_;

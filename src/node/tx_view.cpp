@@ -110,7 +110,8 @@ std::string tx_details(const json::value& tx) {
   facts.add("block", receipt_text(tx));
   facts.add("created", when(tx, "createdAt"));
   facts.add("submitted", when(tx, "firstSubmittedAt"));
-  facts.add("next resubmit", when(tx, "nextResubmitAt"));
+  const auto state = text_at(tx, "state");
+  if (state == "TRACKING" || state == "STUCK") facts.add("next resubmit", when(tx, "nextResubmitAt"));
   facts.add("confirmed", when(tx, "confirmedAt"));
   return facts.text() + array_text(tx, "attempts", attempts_table);
 }

@@ -16,6 +16,7 @@ constexpr auto kTx = R"({
   "txHash": "0xabc", "payload": {"to": "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc", "value": "1500000000000000000"},
   "gas": "21000", "error": null, "receipt": {"blockNumber": "0x10", "status": "0x0"}, "blockedBy": null,
   "createdAt": "2026-11-15T19:45:18.123456Z", "firstSubmittedAt": "2026-11-15T19:45:19.000000Z",
+  "nextResubmitAt": "2026-11-15T19:46:19.000000Z",
   "attempts": [{"txHash": "0xabc", "attempt": 1, "kind": "original", "outcome": "accepted", "message": null,
                 "createdAt": "2026-11-15T19:45:18.500000Z"}]
 })";
@@ -37,19 +38,20 @@ TEST(tx_view, finds_members_and_numbers_of_any_spelling) {
 
 TEST(tx_view, one_transaction_is_told_in_full) {
   EXPECT_EQ(tx_details(json::parse(kTx)),
-            "transaction  0193309a-0000-7000-8000-000000000001\n"
-            "state        TRACKING (mined)\n"
-            "request id   order-7\n"
-            "chain        31337\n"
-            "signer       0x70997970c51812dc3a010c7d01b50e0d17dc79c8\n"
-            "nonce        7\n"
-            "to           0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc\n"
-            "value        1.5 ether\n"
-            "gas          21000\n"
-            "hash         0xabc\n"
-            "block        16 (reverted)\n"
-            "created      2026-11-15 19:45:18\n"
-            "submitted    2026-11-15 19:45:19\n"
+            "transaction    0193309a-0000-7000-8000-000000000001\n"
+            "state          TRACKING (mined)\n"
+            "request id     order-7\n"
+            "chain          31337\n"
+            "signer         0x70997970c51812dc3a010c7d01b50e0d17dc79c8\n"
+            "nonce          7\n"
+            "to             0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc\n"
+            "value          1.5 ether\n"
+            "gas            21000\n"
+            "hash           0xabc\n"
+            "block          16 (reverted)\n"
+            "created        2026-11-15 19:45:18\n"
+            "submitted      2026-11-15 19:45:19\n"
+            "next resubmit  2026-11-15 19:46:19\n"
             "\n"
             "ATTEMPT  KIND      HASH   OUTCOME   SIGNED (UTC)         MESSAGE\n"
             "1        original  0xabc  accepted  2026-11-15 19:45:18\n");

@@ -11,30 +11,40 @@
 namespace fencepost {
 namespace {
 
-struct Wanted {
-  std::string name;
-  std::atomic<int> left{1};
-
-  Wanted() {
-    const char* text = std::getenv("FENCEPOST_KILL_AT");
+// One variable: the point it names, and how often that is passed before it counts.
+class Wanted {
+ public:
+  Wanted(const char* variable, int signal) : signal_(signal) {
+    const char* text = std::getenv(variable);
     if (text == nullptr) return;
-    name = text;
-    const auto colon = name.find(':');
+    name_ = text;
+    const auto colon = name_.find(':');
     if (colon == std::string::npos) return;
     int count = 1;
-    std::from_chars(name.data() + colon + 1, name.data() + name.size(), count);
-    left = count;
-    name.resize(colon);
+    std::from_chars(name_.data() + colon + 1, name_.data() + name_.size(), count);
+    left_ = count;
+    name_.resize(colon);
   }
+
+  void pass(std::string_view name) {
+    if (name_.empty() || name_ != name) [[likely]]
+      return;
+    if (--left_ == 0) ::kill(::getpid(), signal_);
+  }
+
+ private:
+  int signal_;
+  std::string name_;
+  std::atomic<int> left_{1};
 };
 
 }  // namespace
 
 void test_point(std::string_view name) {
-  static Wanted wanted;
-  if (wanted.name.empty() || wanted.name != name) [[likely]]
-    return;
-  if (--wanted.left == 0) ::kill(::getpid(), SIGKILL);
+  static Wanted kill("FENCEPOST_TEST_KILL_AT", SIGKILL);
+  static Wanted stop("FENCEPOST_TEST_STOP_AT", SIGSTOP);
+  kill.pass(name);
+  stop.pass(name);
 }
 
 }  // namespace fencepost

@@ -5,17 +5,23 @@ namespace {
 
 using pg::Statement;
 
+// Locked in the order of every other writer, or the two could wait for each other.
 constexpr Statement kMakeDueFrom{"tx_make_due_from", R"(
+  WITH behind AS MATERIALIZED (
+    SELECT t.tx_id
+      FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, nonce)
+      JOIN signer_lease AS l
+        ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token AND l.owner_node = $1
+      JOIN managed_tx AS t ON t.chain_id = w.chain_id AND t.signer = w.signer AND t.nonce >= w.nonce
+     WHERE t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+       AND t.receipt_block IS NULL
+     ORDER BY t.chain_id, t.signer, t.nonce
+       FOR NO KEY UPDATE OF t
+  )
   UPDATE managed_tx AS t
      SET next_resubmit_at = clock_timestamp()
-    FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, nonce)
-    JOIN signer_lease AS l
-      ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token AND l.owner_node = $1
-   WHERE t.chain_id = w.chain_id
-     AND t.signer = w.signer
-     AND t.nonce >= w.nonce
-     AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-     AND t.receipt_block IS NULL)"};
+    FROM behind
+   WHERE t.tx_id = behind.tx_id)"};
 
 constexpr Statement kEndedAbove{"tx_ended_above", R"(
   SELECT tx_id, tx_hash, receipt_block, receipt_hash

@@ -21,7 +21,7 @@ const Statement kLockRows{"tx_step_lock", R"(
     JOIN signer_lease AS l
       ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token
    WHERE l.owner_node = $1
-   ORDER BY t.chain_id, t.signer, t.nonce
+   ORDER BY t.chain_id, t.signer, t.nonce, t.creation_seq
      FOR NO KEY UPDATE OF t)"};
 
 const Statement kApplySteps{"tx_step_apply", R"(
@@ -42,17 +42,22 @@ const Statement kApplySteps{"tx_step_apply", R"(
                 failed_try, reset_tries, due_in_ms, tx_hash, receipt, receipt_block, receipt_hash, drop_receipt,
                 told_block, told_hash, untell, confirmations, final, attempt_outcome, ord)
   ),
+  fit AS MATERIALIZED (  -- whose guards hold; the rows are locked, so they go on holding
+    SELECT s.*, t.tx_hash AS hash_before
+      FROM step AS s
+      JOIN managed_tx AS t
+        ON t.tx_id = s.tx_id AND t.chain_id = s.chain_id AND t.signer = s.signer AND t.state = s.from_state
+     WHERE s.held
+       AND (s.expect_receipt_hash IS NULL OR coalesce(t.receipt_hash, '') = s.expect_receipt_hash)
+  ),
   judged AS (
     UPDATE tx_attempt AS a
        SET outcome = s.attempt_outcome,
            message = nullif(s.error, '')
-      FROM step AS s
-      JOIN managed_tx AS t ON t.tx_id = s.tx_id
-     WHERE s.held
-       AND s.attempt_outcome IS NOT NULL
-       AND t.state = s.from_state
-       AND a.chain_id = t.chain_id
-       AND a.tx_hash = t.tx_hash
+      FROM fit AS s
+     WHERE s.attempt_outcome IS NOT NULL
+       AND a.chain_id = s.chain_id
+       AND a.tx_hash = s.hash_before
   ),
   applied AS (
     UPDATE managed_tx AS t
@@ -77,13 +82,8 @@ const Statement kApplySteps{"tx_step_apply", R"(
            confirmed_at = CASE WHEN s.final THEN clock_timestamp() ELSE t.confirmed_at END,
            fencing_token = s.token,
            updated_at = clock_timestamp()
-      FROM step AS s
-     WHERE s.held
-       AND t.tx_id = s.tx_id
-       AND t.chain_id = s.chain_id
-       AND t.signer = s.signer
-       AND t.state = s.from_state
-       AND (s.expect_receipt_hash IS NULL OR coalesce(t.receipt_hash, '') = s.expect_receipt_hash)
+      FROM fit AS s
+     WHERE t.tx_id = s.tx_id
     RETURNING s.ord, t.tx_id, t.sub_state
   ),
   written AS (
@@ -106,6 +106,7 @@ const Statement kApplySteps{"tx_step_apply", R"(
     LEFT JOIN applied AS a USING (ord)
    ORDER BY s.ord)"};
 
+// Signing is deterministic: the same fees give the same bytes, and then it is the same attempt, sent again.
 const Statement kClaimAttempts{"tx_claim", R"(
   WITH claim AS MATERIALIZED (
     SELECT c.*,
@@ -136,6 +137,8 @@ const Statement kClaimAttempts{"tx_claim", R"(
        AND t.state = c.from_state
        AND t.tx_hash IS NOT DISTINCT FROM c.previous_hash
        AND t.receipt_block IS NULL
+       AND NOT EXISTS (SELECT FROM tx_attempt AS a
+                        WHERE a.chain_id = c.chain_id AND a.tx_hash = c.tx_hash AND a.tx_id <> c.tx_id)
     RETURNING c.ord
   ),
   stored AS (
@@ -145,6 +148,10 @@ const Statement kClaimAttempts{"tx_claim", R"(
            c.kind, c.raw, c.fees::jsonb, c.token
       FROM claim AS c
       JOIN claimed USING (ord)
+        ON CONFLICT (chain_id, tx_hash) DO UPDATE
+           SET outcome = NULL,
+               message = NULL,
+               fencing_token = excluded.fencing_token
   )
   SELECT CASE WHEN NOT c.held THEN 'fenced' WHEN d.ord IS NULL THEN 'moved' ELSE 'done' END AS outcome
     FROM claim AS c
@@ -246,11 +253,19 @@ const Statement kStaleReceipts{"tx_stale_receipts", R"(
     JOIN tx_attempt AS a ON a.tx_id = t.tx_id
    ORDER BY t.signer, t.nonce, a.attempt)"};
 
+// Not fenced and in no order, so it waits for nobody: a row that is locked is being written by who knows better.
 const Statement kNoteChecks{"tx_note_receipt_checks", R"(
-  UPDATE managed_tx
+  WITH noted AS MATERIALIZED (
+    SELECT tx_id
+      FROM managed_tx
+     WHERE tx_id = ANY ($1::uuid[])
+       AND receipt_block IS NULL
+       FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE managed_tx AS t
      SET last_receipt_check = clock_timestamp()
-   WHERE tx_id = ANY ($1::uuid[])
-     AND receipt_block IS NULL)"};
+    FROM noted
+   WHERE t.tx_id = noted.tx_id)"};
 
 const Statement kMinedBetween{"tx_mined_between", R"(
   SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.tx_hash, a.kind AS attempt_kind,

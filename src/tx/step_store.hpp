@@ -97,7 +97,8 @@ struct Claim {
 // What claim_attempts sends.
 pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& claims,
                            std::chrono::milliseconds interval);
-// Stores attempts and makes each its transaction's newest; the next broadcast is due `interval` from now.
+// Stores attempts and makes each the one that counts; the next broadcast is due `interval` from now. A hash that the
+// transaction has already is that attempt again, with its outcome open; one that is another transaction's is kMoved.
 awaitable<std::vector<StepOutcome>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
                                                    std::chrono::milliseconds interval);
 

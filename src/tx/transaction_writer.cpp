@@ -56,6 +56,7 @@ awaitable<> TransactionWriter::write_range(std::vector<PendingCreate>& items, st
   std::vector<Allotment> held;
   for (const auto& [key, allotment] : allotments) held.push_back(allotment);
 
+  test_point("create.ready");
   std::exception_ptr refused;
   try {
     auto results = co_await create_batch(database_.pool(), leases_.identity().node_id, held, std::move(batch));

@@ -1,0 +1,212 @@
+// Creating transactions through three real nodes at once.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+std::string text_of(const Answer& answer, const char* name) {
+  return std::string(answer.json().at(name).as_string());
+}
+
+TEST(tx_create, a_hundred_at_once_with_one_request_id_are_one_transaction) {
+  TxCluster cluster({.nodes = 3});
+  std::vector<Ask> asks;
+  for (std::size_t i = 0; i < 100; ++i) asks.push_back(cluster.create_ask(i % 3, transfer(signer(0), "pay-1", 7)));
+  const auto answers = ask_all(std::move(asks));
+  std::set<std::string> ids;
+  for (const auto& answer : answers) {
+    ASSERT_TRUE(answer.status == 200 || answer.status == 202) << answer.status << answer.body << cluster.describe();
+    ids.insert(text_of(answer, "txId"));
+  }
+  EXPECT_EQ(ids.size(), 1U);
+  EXPECT_EQ(std::ranges::count(answers, 202U, &Answer::status), 1);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "1");
+  EXPECT_EQ(cluster.sql("SELECT next_nonce FROM signer_nonce_cursor"), "1");
+
+  for (std::size_t node = 0; node < 3; ++node) {
+    const auto other = ask(cluster.create_ask(node, transfer(signer(0), "pay-1", 8)));
+    EXPECT_EQ(other.status, 409U) << other.body;
+    EXPECT_EQ(other.code(), "request_conflict");
+    EXPECT_EQ(text_of(other, "txId"), *ids.begin());
+  }
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+  EXPECT_EQ(cluster.balance(recipient()), 7);
+}
+
+struct Window {
+  std::int64_t max_in_flight;
+  std::size_t creates;
+};
+
+class TxCreateInLine : public testing::TestWithParam<Window> {};
+
+TEST_P(TxCreateInLine, concurrent_creates_for_one_signer_get_nonces_without_gap_or_repeat) {
+  const auto [window, count] = GetParam();
+  // A block for each transaction as well, or a window of one would take a block time each.
+  TxCluster cluster(
+      {.nodes = 3, .settings = {.max_in_flight = window}, .anvil = {"--block-time", "1", "--mixed-mining"}});
+  std::vector<Ask> asks;
+  for (std::size_t i = 0; i < count; ++i) {
+    asks.push_back(cluster.create_ask(i % 3, transfer(signer(1), fmt::format("pay-{}", i), 1)));
+  }
+  for (const auto& answer : ask_all(std::move(asks))) {
+    ASSERT_EQ(answer.status, 202U) << answer.body << cluster.describe();
+  }
+  ASSERT_TRUE(cluster.all_confirmed(150s)) << cluster.describe();
+  const auto line = fmt::format("{} rows, nonces 0 to {}, {} in creation order", count, count - 1, count);
+  EXPECT_EQ(cluster.sql("SELECT format('%s rows, nonces %s to %s, %s in creation order', count(*), min(nonce), "
+                        "max(nonce), count(*) FILTER (WHERE nonce = place - 1)) FROM (SELECT nonce, row_number() OVER "
+                        "(ORDER BY creation_seq) AS place FROM managed_tx) AS t"),
+            line);
+  EXPECT_EQ(cluster.mined_count(signer(1)), static_cast<std::int64_t>(count));
+  EXPECT_EQ(cluster.balance(recipient()), static_cast<std::int64_t>(count));
+}
+
+INSTANTIATE_TEST_SUITE_P(windows, TxCreateInLine, testing::Values(Window{1, 30}, Window{16, 1000}, Window{0, 1000}),
+                         [](const auto& info) { return fmt::format("of_{}", info.param.max_in_flight); });
+
+// One node serves all that follows; nothing here is ever sent.
+class TxCreate : public testing::Test {
+ protected:
+  Answer create(json::object body) const { return ask(cluster_.create_ask(0, body)); }
+
+  TxCluster cluster_;
+};
+
+struct Refused {
+  const char* change;  // a member of the body, or of its payload when it begins with "payload."
+  json::value value;   // null: the member is left out
+  const char* field;
+};
+
+json::object changed(json::object body, const Refused& refused) {
+  std::string name = refused.change;
+  auto* where = &body;
+  if (name.starts_with("payload.")) {
+    where = &body["payload"].as_object();
+    name.erase(0, 8);
+  }
+  where->erase(name);
+  if (!refused.value.is_null()) (*where)[name] = refused.value;
+  return body;
+}
+
+TEST_F(TxCreate, bad_input_is_refused_with_its_field_and_leaves_nothing) {
+  const std::string too_big(79, '9');
+  const Refused table[] = {
+      {"signer", nullptr, "signer"},
+      {"signer", "0x1234", "signer"},
+      {"signer", "0xF39fd6e51aad88F6F4ce6aB8827279cffFb92266", "signer"},  // one letter off its checksum
+      {"signer", json::value(recipient()), "signer"},                      // a fine address, but nobody's key
+      {"requestId", nullptr, "requestId"},
+      {"requestId", "", "requestId"},
+      {"requestId", json::value(std::string("a\0b", 3)), "requestId"},
+      {"requestId", json::value(std::string(129, 'x')), "requestId"},
+      {"requestId", 7, "requestId"},
+      {"chainId", 1, "chainId"},
+      {"chainId", "31337", "chainId"},
+      {"payload", nullptr, "payload"},
+      {"payload.to", "0x00", "payload.to"},
+      {"payload.value", "-1", "payload.value"},
+      {"payload.value", "010", "payload.value"},
+      {"payload.value", "1.5", "payload.value"},
+      {"payload.value", json::value(too_big), "payload.value"},
+      {"payload.value", "115792089237316195423570985008687907853269984665640564039457584007913129639936",
+       "payload.value"},
+      {"payload.data", "0x123", "payload.data"},
+      {"payload.data", "1234", "payload.data"},
+      {"payload.data", "0xzz", "payload.data"},
+      {"payload.gas", 20999, "payload.gas"},
+      {"payload.gas", "99999999999999999999", "payload.gas"},
+      {"payload.gasPrice", "one", "payload.gasPrice"},
+      {"payload.maxPriorityFeePerGas", "1", "payload.maxPriorityFeePerGas"},
+      {"payload.gasLimit", 21000, "payload"},
+      {"prefligth", true, "body"},
+  };
+  for (const auto& refused : table) {
+    const auto body = changed(transfer(signer(0), "bad", 1), refused);
+    const auto answer = create(body);
+    EXPECT_EQ(answer.status, 400U) << json::serialize(body) << "\n" << answer.body;
+    const auto problem = answer.json();
+    const auto* field = problem.as_object().if_contains("field");
+    EXPECT_TRUE(field != nullptr && field->as_string() == refused.field) << json::serialize(body) << "\n"
+                                                                         << answer.body;
+  }
+  EXPECT_EQ(cluster_.sql("SELECT count(*) FROM managed_tx"), "0");
+}
+
+TEST_F(TxCreate, a_call_that_would_revert_is_refused_with_its_reason) {
+  // revert("no"): the ABI's Error(string), put into memory from the end of the code.
+  const std::string data =
+      "08c379a000000000000000000000000000000000000000000000000000000000000000200000000000000000000000000000000000000000"
+      "0000"
+      "000000000000000000026e6f000000000000000000000000000000000000000000000000000000000000";
+  const std::string code = "0x6064600c60003960646000fd" + data;
+  cluster_.rpc("anvil_setCode", {recipient(9), code});
+  json::object body{{"signer", signer(0)}, {"requestId", "r"}, {"payload", {{"to", recipient(9)}}}};
+  const auto refused = create(body);
+  EXPECT_EQ(refused.status, 422U) << refused.body;
+  EXPECT_EQ(refused.code(), "would_revert");
+  EXPECT_EQ(text_of(refused, "revertReason"), "no");
+  EXPECT_EQ(cluster_.sql("SELECT count(*) FROM managed_tx"), "0");
+
+  // With gas nobody asks, unless told to.
+  body["payload"].as_object()["gas"] = 100000;
+  body["preflight"] = true;
+  EXPECT_EQ(create(body).code(), "would_revert");
+  body.erase("preflight");
+  EXPECT_EQ(create(body).status, 202U);
+  EXPECT_TRUE(cluster_.sql_becomes("SELECT state || ' ' || sub_state FROM managed_tx", "FAILED_FINAL reverted"))
+      << cluster_.describe();
+
+  // What was accepted is answered, whatever the chain would say now.
+  body["preflight"] = true;
+  const auto again = create(body);
+  EXPECT_EQ(again.status, 200U) << again.body;
+  EXPECT_EQ(text_of(again, "state"), "FAILED_FINAL");
+}
+
+TEST_F(TxCreate, gas_is_estimated_when_it_is_not_given) {
+  auto body = transfer(signer(2), "estimated", 3);
+  body["payload"].as_object().erase("gas");
+  const auto answer = create(body);
+  ASSERT_EQ(answer.status, 202U) << answer.body;
+  EXPECT_EQ(text_of(answer, "gas"), "21000");
+  EXPECT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
+  EXPECT_EQ(cluster_.balance(recipient()), 3);
+}
+
+TEST_F(TxCreate, one_bad_item_of_a_batch_fails_alone) {
+  auto bad = transfer(signer(3), "b-1", 1);
+  bad["payload"].as_object()["value"] = "lots";
+  const json::object batch{
+      {"items",
+       {transfer(signer(3), "b-0", 1), bad, transfer(signer(3), "b-2", 1), transfer(signer(3), "b-0", 1),
+        transfer(signer(3), "b-2", 5), transfer(recipient(), "b-3", 1)}}};
+  const auto answer = cluster_.post(0, "/api/v1/tx/batch", batch);
+  ASSERT_EQ(answer.status, 200U) << answer.body;
+  const auto results = answer.json().at("results").as_array();
+  ASSERT_EQ(results.size(), 6U);
+  std::vector<std::int64_t> statuses;
+  for (const auto& result : results) statuses.push_back(result.at("status").as_int64());
+  EXPECT_EQ(statuses, (std::vector<std::int64_t>{202, 400, 202, 200, 409, 400})) << answer.body;
+  EXPECT_EQ(results[1].at("error").at("field").as_string(), "payload.value");
+  EXPECT_EQ(results[0].at("tx").at("txId"), results[3].at("tx").at("txId"));
+  ASSERT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
+  EXPECT_EQ(cluster_.mined_count(signer(3)), 2);
+}
+
+}  // namespace
+}  // namespace fencepost::test
