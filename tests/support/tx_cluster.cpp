@@ -167,9 +167,9 @@ TxCluster::TxCluster(TxClusterOptions options) : options_(std::move(options)) {
   if (options_.dsn.empty()) database_.emplace(Template::kMigrated);
   dsn_ = database_ ? database_->dsn() : options_.dsn;
   anvil_.emplace(options_.anvil);
-  const auto rpc_url = options_.rpc_url.empty() ? anvil_->url() : options_.rpc_url;
   for (std::size_t i = 0; i < options_.nodes; ++i) {
-    TxNode::Setup setup{.name = fmt::format("node{}", i), .dsn = dsn_, .rpc_url = rpc_url, .dir = dir_.path()};
+    TxNode::Setup setup{.name = fmt::format("node{}", i), .dsn = dsn_, .rpc_url = anvil_->url(), .dir = dir_.path()};
+    if (!options_.rpc_urls.empty()) setup.rpc_url = options_.rpc_urls.at(i);
     if (options_.proxied) {
       database_proxies_.push_back(std::make_unique<TcpProxy>(server_socket()));
       chain_proxies_.push_back(std::make_unique<TcpProxy>("127.0.0.1", anvil_->port()));
@@ -198,6 +198,21 @@ Ask TxCluster::create_ask(std::size_t node, const json::object& body) const {
 std::string TxCluster::create(std::size_t node, const json::object& body) {
   const auto answer = ask(create_ask(node, body));
   if (answer.status != 202 && answer.status != 200) {
+    throw Exception(internal("create_failed", fmt::format("{} {}\n{}", answer.status, answer.body, describe())));
+  }
+  return std::string(answer.json().at("txId").as_string());
+}
+
+std::string TxCluster::create_by_retrying(std::size_t node, const json::object& body) {
+  Answer answer;
+  const auto accepted = [&] {
+    answer = ask(create_ask(node, body));
+    if (answer.status == 200 || answer.status == 202) return true;
+    const bool passes = answer.status == 0 || answer.status == 503 || answer.code() == "not_leader";
+    if (!passes) throw Exception(internal("create_failed", fmt::format("{} {}", answer.status, answer.body)));
+    return false;
+  };
+  if (!patiently(accepted, 60s)) {
     throw Exception(internal("create_failed", fmt::format("{} {}\n{}", answer.status, answer.body, describe())));
   }
   return std::string(answer.json().at("txId").as_string());

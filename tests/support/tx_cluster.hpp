@@ -84,10 +84,10 @@ struct TxClusterOptions {
   std::size_t nodes = 1;
   TxSettings settings;
   std::vector<std::string> anvil{"--block-time", "1"};
-  bool proxied = false;  // each node reaches database and chain through proxies of its own
-  bool start = true;     // all nodes, in the constructor
-  std::string dsn;       // a database that the test brings, not migrated; else one of its own
-  std::string rpc_url;   // in place of anvil's, for all nodes
+  bool proxied = false;               // each node reaches database and chain through proxies of its own
+  bool start = true;                  // all nodes, in the constructor
+  std::string dsn;                    // a database that the test brings, not migrated; else one of its own
+  std::vector<std::string> rpc_urls;  // one for each node, in place of anvil's
 };
 
 class TxCluster {
@@ -104,6 +104,9 @@ class TxCluster {
   Ask create_ask(std::size_t node, const boost::json::object& body) const;
   // POST /api/v1/tx; throws with the answer unless it was accepted. Gives the txId.
   std::string create(std::size_t node, const boost::json::object& body);
+  // The same as a client does it who loses answers: again, with the same requestId, until it has one. For at most a
+  // minute; what is refused for good throws at once.
+  std::string create_by_retrying(std::size_t node, const boost::json::object& body);
   Answer get(std::size_t node, const std::string& path) const;
   Answer post(std::size_t node, const std::string& path, const boost::json::object& body) const;
 

@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# How fast transactions are created and brought to their end, beside pgbench inserting the same row into the same table
+# of the same PostgreSQL, one commit each, from 64 clients.
+#
+#   bench/tx.sh create|batch|lifecycle|latency path/to/build
+#
+#   create     POST /api/v1/tx over 64 connections, for one signer and for 1,000
+#   batch      POST /api/v1/tx/batch, 200 in one request, over 4 connections, 1,000 signers
+#   lifecycle  created to CONFIRMED: 2,000 signers, 16 in flight each, 2 confirmations, a block every 100 ms
+#   latency    one create at a time on an idle node, beside one pgbench client
+#
+# Prints one line for each with the ratio to the floor; the exit code is 1 when one is under its bar.
+set -euo pipefail
+
+what=${1:?usage: bench/tx.sh create|batch|lifecycle|latency path/to/build}
+build=${2:?usage: bench/tx.sh create|batch|lifecycle|latency path/to/build}
+seconds=${SECONDS_PER_ROUND:-8}
+rounds=${ROUNDS:-3}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+dir=$(mktemp -d)
+chain_pid='' node_pid='' status=0
+finish() {
+  if [[ -n $node_pid ]]; then kill -INT "$node_pid" 2>/dev/null || true; fi
+  if [[ -n $chain_pid ]]; then kill "$chain_pid" 2>/dev/null || true; fi
+  wait 2>/dev/null || true
+  rm -rf "$dir"
+}
+trap finish EXIT
+
+# await "what" command…: up to 60 s.
+await() {
+  local awaited=$1 i
+  shift
+  for ((i = 0; i < 600; i++)); do
+    "$@" >/dev/null 2>&1 && return 0
+    sleep 0.1
+  done
+  echo "bench/tx.sh: $awaited did not come" >&2
+  cat "$dir"/*.out >&2
+  exit 1
+}
+
+json() { sed -n "s|.*\"$1\":\"\{0,1\}\([^\",}]*\).*|\1|p" "$2"; }
+
+# start SIGNERS IN_FLIGHT
+start() {
+  "$build/bench/stub_chain_server" 100 >"$dir/chain.out" &
+  chain_pid=$!
+  await "the stub chain" grep -q '^port ' "$dir/chain.out"
+  chain_url=http://127.0.0.1:$(awk '/^port /{print $2}' "$dir/chain.out")
+  local i
+  {
+    echo "dev: true"
+    echo "http: {rate_limit_per_second: 1000000, rate_limit_burst: 1000000, max_body_bytes: 4194304}"
+    echo "log: {level: warn}"
+    echo "tx: {max_in_flight: $2}"
+    echo "confirmations: {required: 2}"
+    echo "chains: [{name: stub, chain_id: 31337, rpc_urls: ['$chain_url'], poll_interval: 100ms}]"
+    echo "keystore:"
+    echo "  dev_keys:"
+    for ((i = 1; i <= $1; i++)); do printf "    - '0x%064x'\n" "$i"; done
+  } >"$dir/config.yaml"
+  "$build/src/node/fencepost" up --port 0 --data-dir "$dir/up" --config "$dir/config.yaml" >"$dir/up.out" 2>&1 &
+  node_pid=$!
+  await "the node" test -s "$dir/up/up.json"
+  url=$(json url "$dir/up/up.json") KEY=$(json apiKey "$dir/up/up.json") dsn=$(json dsn "$dir/up/up.json")
+  export KEY
+  curl -s -H "Authorization: Bearer $KEY" "$url/api/v1/signers" | grep -o '"signer":"0x[0-9a-f]*"' | cut -d'"' -f4 >"$dir/all"
+  head -n 1 "$dir/all" >"$dir/one"
+}
+
+sql() { psql -XqAt "$dsn" -c "$1"; }
+
+# The row that a create writes, by itself.
+cat >"$dir/insert.sql" <<'SQL'
+\set n random(1, 1000000000)
+INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, payload, payload_hash, gas_limit, state)
+VALUES (gen_random_uuid(), 99, '0x0000000000000000000000000000000000000001', gen_random_uuid()::text, :n,
+        '{"to": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", "gas": "21000", "value": "1"}',
+        '\x0000000000000000000000000000000000000000000000000000000000000000', 21000, 'CREATED');
+SQL
+
+# pgbench_tps CLIENTS
+pgbench_tps() {
+  pgbench -n -M prepared -c "$1" -j 1 -T "$seconds" -f "$dir/insert.sql" "$dsn" 2>/dev/null | sed -n 's/^tps = \([0-9.]*\).*/\1/p'
+}
+
+# load SIGNERS_FILE ITEMS CONNECTIONS: "per second, p50 in µs, errors"
+load() {
+  SIGNERS=$1 ITEMS=$2 RUN=$RANDOM$RANDOM wrk -t1 -c"$3" -d"$seconds" --timeout 30s -s "$here/tx_create.lua" "$url" |
+    awk -v items="$2" '/^requests /{printf "%.0f %d %d\n", $2 * items / ($6 / 1e6), $8, $4}'
+}
+
+median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+
+# report NAME VALUE UNIT FLOOR BAR
+report() {
+  awk -v name="$1" -v value="$2" -v unit="$3" -v floor="$4" -v bar="$5" 'BEGIN {
+    ratio = value / floor
+    printf "%-22s %8.0f %s   floor %8.0f   ratio %.2f (bar %.2f) %s\n", name, value, unit, floor, ratio, bar,
+           ratio >= bar ? "reached" : "MISSED"
+    exit !(ratio >= bar)
+  }' || status=1
+}
+
+# compare NAME SIGNERS_FILE ITEMS CONNECTIONS BAR: alternating rounds, medians.
+compare() {
+  local i value errors
+  rm -f "$dir/ours" "$dir/floor"
+  load "$2" "$3" "$4" >/dev/null # leases, plans, pages
+  for ((i = 0; i < rounds; i++)); do
+    read -r value _ errors < <(load "$2" "$3" "$4")
+    ((errors == 0)) || echo "note: $errors requests failed" >&2
+    echo "$value" >>"$dir/ours"
+    pgbench_tps 64 >>"$dir/floor"
+  done
+  report "$1" "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" "$5"
+}
+
+# lifecycle COUNT: creates so many in batches of 200 and waits until all have ended; how many per second.
+lifecycle() {
+  local count=$1 begin requests=$((count / 200)) i
+  rm -rf "$dir/bodies"
+  mkdir "$dir/bodies"
+  awk -v run="$RANDOM$RANDOM" -v requests="$requests" -v dir="$dir/bodies" '
+    { signers[NR] = $1 }
+    END {
+      for (r = 1; r <= requests; r++) {
+        file = dir "/" r
+        printf "{\"items\":[" >file
+        for (i = 1; i <= 200; i++) {
+          n = (r - 1) * 200 + i
+          printf "%s{\"signer\":\"%s\",\"requestId\":\"%s-%d\",\"payload\":{\"to\":\"0x70997970c51812dc3a010c7d01b50e0d17dc79c8\",\"value\":\"1\",\"gas\":21000}}",
+            i == 1 ? "" : ",", signers[n % NR + 1], run, n >file
+        }
+        printf "]}" >file
+        close(file)
+      }
+    }' "$dir/all"
+  begin=$(date +%s.%N)
+  for ((i = 1; i <= requests; i++)); do echo "$dir/bodies/$i"; done |
+    xargs -P 4 -I{} curl -sf -o "$dir/answer" -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \
+      --data-binary @{} "$url/api/v1/tx/batch"
+  await "the end of all" all_ended
+  awk -v begin="$begin" -v end="$(date +%s.%N)" -v count="$count" 'BEGIN { printf "%.0f\n", count / (end - begin) }'
+}
+
+all_ended() {
+  [[ $(sql "SELECT count(*) FROM managed_tx WHERE chain_id = 31337 AND state NOT IN ('CONFIRMED', 'FAILED_FINAL')") == 0 ]]
+}
+
+# calls_per_tx COUNT: what was asked of the chain for each transaction, beside its broadcast.
+calls_per_tx() {
+  awk -v count="$1" 'function total(text, all, n, parts, i, pair) {
+      gsub(/[{}"]/, "", text); n = split(text, parts, ","); all = 0
+      for (i = 1; i <= n; i++) { split(parts[i], pair, ":"); if (pair[1] != "eth_sendRawTransaction") all += pair[2] }
+      return all
+    }
+    { seen[NR] = total($0) }
+    END {
+      ratio = (seen[2] - seen[1]) / count
+      printf "%-22s %8.3f per transaction beside the broadcast (bar 0.200) %s\n", "tx-rpc-calls", ratio,
+             ratio <= 0.2 ? "reached" : "MISSED"
+      exit !(ratio <= 0.2)
+    }' <(cat "$dir/calls.before"; echo) <(cat "$dir/calls.after"; echo) || status=1
+}
+
+case $what in
+  create)
+    start 1000 1
+    compare tx-create-1-signer "$dir/one" 1 64 1.0
+    compare tx-create-1000 "$dir/all" 1 64 1.0
+    ;;
+  batch)
+    start 1000 1
+    compare tx-batch "$dir/all" 200 4 2.0
+    ;;
+  latency)
+    start 1 0
+    load "$dir/one" 1 1 >/dev/null
+    read -r _ p50 _ < <(load "$dir/one" 1 1)
+    floor=$(pgbench_tps 1)
+    awk -v p50="$p50" -v tps="$floor" 'BEGIN {
+      floor = 1e6 / tps
+      printf "%-22s %8.0f us p50   one commit %8.0f us   ratio %.2f (bar 3.00) %s\n", "tx-create-idle", p50, floor,
+             p50 / floor, p50 / floor <= 3 ? "reached" : "MISSED"
+      exit !(p50 / floor <= 3)
+    }' || status=1
+    ;;
+  lifecycle)
+    start 2000 16
+    lifecycle 20000 >/dev/null # leases, plans, pages
+    floor=$(pgbench_tps 64)
+    curl -s "$chain_url/calls" >"$dir/calls.before"
+    report tx-lifecycle "$(lifecycle 60000)" "tx/s" "$floor" 0.2
+    curl -s "$chain_url/calls" >"$dir/calls.after"
+    calls_per_tx 60000
+    ;;
+  *)
+    echo "bench/tx.sh: unknown benchmark '$what'" >&2
+    exit 2
+    ;;
+esac
+exit "$status"

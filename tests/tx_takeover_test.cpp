@@ -1,0 +1,238 @@
+// A node that dies, sleeps or is cut off in the middle of its work: another one goes on, and nothing is done twice.
+#include <future>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "tests/support/eventually.hpp"
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// What every test here ends with: all that was asked for has happened, once.
+void expect_done_once(TxCluster& cluster, const std::string& from, std::int64_t count) {
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), std::to_string(count));
+  EXPECT_EQ(cluster.mined_count(from), count);
+  EXPECT_EQ(cluster.balance(recipient()), count);  // one wei each
+  EXPECT_EQ(cluster.sql("SELECT max(nonce) + 1 FROM managed_tx"), std::to_string(count));
+  EXPECT_EQ(cluster.sql("SELECT next_nonce FROM signer_nonce_cursor WHERE signer = '" + from + "'"),
+            std::to_string(count));
+}
+
+struct KillPoint {
+  const char* name;
+  TxSettings settings;
+  std::vector<std::string> anvil;
+  void (*provoke)(TxCluster&);  // what must happen for the first node to get there
+};
+
+void nothing(TxCluster&) {}
+
+void reorganize(TxCluster& cluster) {
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE receipt_block IS NOT NULL", "2"));
+  cluster.rpc("anvil_reorg", {5, json::array()});
+}
+
+const TxSettings kUsual;
+const std::vector<std::string> kSecondBlocks{"--block-time", "1"};
+const std::vector<std::string> kNoBlocks{"--no-mining"};
+
+std::vector<KillPoint> kill_points() {
+  return {
+      {"create.ready", kUsual, kSecondBlocks, nothing},
+      {"create.committed", kUsual, kSecondBlocks, nothing},
+      {"nonce_keeper.committed", kUsual, kSecondBlocks, nothing},
+      {"promoter.committed", {.max_in_flight = 1}, kSecondBlocks, nothing},
+      {"submitter.claimed", kUsual, kSecondBlocks, nothing},
+      {"submitter.sent", kUsual, kSecondBlocks, nothing},
+      {"submitter.committed", kUsual, kSecondBlocks, nothing},
+      {"receipts.committed", kUsual, kSecondBlocks, nothing},
+      {"confirmations.committed", kUsual, kSecondBlocks, nothing},
+      {"resubmitter.claimed", {.resubmit_interval = 300ms}, kNoBlocks, nothing},
+      {"resubmitter.sent", {.resubmit_interval = 300ms}, kNoBlocks, nothing},
+      {"heads.committed", {.stuck_after = 300ms}, kNoBlocks, nothing},
+      {"reorg.committed", {.confirmations = 20}, {"--block-time", "1", "--mixed-mining"}, reorganize},
+  };
+}
+
+class TxKill : public testing::TestWithParam<KillPoint> {};
+
+TEST_P(TxKill, another_node_finishes_what_was_begun) {
+  const auto& point = GetParam();
+  TxCluster cluster({.nodes = 2, .settings = point.settings, .anvil = point.anvil, .start = false});
+  cluster.node(1).launch();
+  cluster.node(0).start({std::string("FENCEPOST_TEST_KILL_AT=") + point.name});
+  const std::vector<json::object> bodies{transfer(signer(0), "one", 1), transfer(signer(0), "two", 1)};
+  for (const auto& body : bodies) ask(cluster.create_ask(0, body));  // it may be dead before it answers
+  point.provoke(cluster);
+  ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
+
+  // Whoever got no answer asks again.
+  for (const auto& body : bodies) cluster.create_by_retrying(1, body);
+  cluster.rpc("evm_setIntervalMining", {1});
+  if (point.settings.confirmations > 2) {
+    ASSERT_TRUE(
+        cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE receipt_block IS NOT NULL AND sub_state = "
+                            "'mined' AND receipt_hash IS NOT NULL AND fencing_token > 1",
+                            "2"))
+        << cluster.describe();
+    cluster.mine(30);
+  }
+  expect_done_once(cluster, signer(0), 2);
+}
+
+std::string readable(const testing::TestParamInfo<KillPoint>& info) {
+  std::string name = info.param.name;
+  name[name.find('.')] = '_';
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(at, TxKill, testing::ValuesIn(kill_points()), readable);
+
+// How long the others may take to notice: the lease has to run out, then somebody looks for orphans.
+constexpr auto kTakeover = 2'000ms + 200ms + 500ms + 4s;
+
+TEST(tx_takeover, a_node_that_sleeps_past_its_lease_is_fenced_when_it_wakes) {
+  for (const auto* point : {"create.ready", "submitter.claimed", "submitter.sent"}) {
+    SCOPED_TRACE(point);
+    TxCluster cluster({.nodes = 2, .start = false});
+    cluster.node(1).launch();
+    cluster.node(0).start({std::string("FENCEPOST_TEST_STOP_AT=") + point});
+    // The answer comes when it wakes, or before it stops.
+    auto first = std::async(std::launch::async,
+                            [&] { return ask_all({cluster.create_ask(0, transfer(signer(0), "slept", 1))}).front(); });
+    ASSERT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 0; })) << cluster.describe();
+    // Until it gives its lease up there is nothing to see from outside but that it is not renewed.
+    const auto other = cluster.create_by_retrying(1, transfer(signer(0), "awake", 1));
+    EXPECT_EQ(cluster.leader_of(signer(0)), 1U) << cluster.describe();
+    ASSERT_TRUE(cluster.becomes(other, "state", "CONFIRMED")) << cluster.describe();
+
+    cluster.node(0).signal(SIGCONT);
+    const auto answer = first.get();
+    EXPECT_TRUE(answer.status == 200 || answer.status == 202) << answer.status << answer.body;
+    EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("lease_fenced_total") > 0; })) << cluster.describe();
+    expect_done_once(cluster, signer(0), 2);
+    EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "2") << "signed more than once";
+  }
+}
+
+TEST(tx_takeover, a_node_stopped_with_many_in_flight_is_replaced_within_seconds) {
+  TxCluster cluster({.nodes = 2, .settings = {.max_in_flight = 0}, .anvil = {"--no-mining"}});
+  std::vector<Ask> asks;
+  for (int i = 0; i < 200; ++i) asks.push_back(cluster.create_ask(0, transfer(signer(0), fmt::format("a-{}", i), 1)));
+  auto answers = std::async(std::launch::async, [&] { return ask_all(asks); });
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) > 0 FROM managed_tx", "t", 20s)) << cluster.describe();
+  cluster.node(0).signal(SIGSTOP);
+  const auto stopped = Clock::now();
+  ASSERT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; }, kTakeover)) << cluster.describe();
+  RecordProperty(
+      "takeover_ms",
+      static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - stopped).count()));
+  // Nobody knows which of them were accepted: all are asked for again.
+  for (int i = 0; i < 200; ++i)
+    asks[static_cast<std::size_t>(i)] = cluster.create_ask(1, transfer(signer(0), fmt::format("a-{}", i), 1));
+  for (const auto& answer : ask_all(asks)) EXPECT_TRUE(answer.status == 200 || answer.status == 202) << answer.body;
+  cluster.node(0).signal(SIGCONT);
+  answers.get();
+  cluster.rpc("evm_setIntervalMining", {1});
+  expect_done_once(cluster, signer(0), 200);
+}
+
+// Sessions of the first node that have a transaction open.
+constexpr auto kOpenSessions =
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'node0%' "
+    "AND xact_start < clock_timestamp() - interval '100 ms'";
+
+TEST(tx_takeover, a_node_stopped_with_half_a_pipeline_sent_does_not_hold_its_signer) {
+  TxCluster cluster({.nodes = 2, .settings = {.max_in_flight = 0}, .anvil = {"--no-mining"}, .proxied = true});
+  cluster.create(0, transfer(signer(0), "first", 1));
+  // Big enough that one batch is more than the kernel's buffers between node and server hold.
+  const std::string data = "0x" + std::string(100'000, '0');
+  std::vector<Ask> asks;
+  for (int i = 0; i < 32; ++i) {
+    auto body = transfer(signer(0), fmt::format("big-{}", i), 1);
+    body["payload"].as_object()["data"] = data;
+    body["payload"].as_object()["gas"] = 1'000'000;
+    asks.push_back(cluster.create_ask(0, body));
+  }
+  // What was sent is held back on its way, in the middle of a statement; then the node stops.
+  auto& wire = cluster.database_proxy(0);
+  const auto before = wire.bytes(Direction::kToServer);
+  auto answers = std::async(std::launch::async, [&] { return ask_all(asks, 30s); });
+  ASSERT_TRUE(eventually([&] { return wire.bytes(Direction::kToServer) > before + 200'000; })) << cluster.describe();
+  wire.half_open(Direction::kToServer);
+  cluster.node(0).signal(SIGSTOP);
+  const auto stopped = Clock::now();
+  ASSERT_TRUE(cluster.sql_becomes(kOpenSessions, "1", 2s)) << "nothing was half sent" << cluster.describe();
+  ASSERT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; }, kTakeover)) << cluster.describe();
+  EXPECT_LT(Clock::now() - stopped, kTakeover);
+  EXPECT_EQ(cluster.sql(kOpenSessions), "0") << "the sleeper's session still holds its locks";
+
+  wire.pass();
+  cluster.node(0).signal(SIGCONT);
+  answers.get();
+  for (auto& ask : asks) ask.url = cluster.node(1).url("/api/v1/tx");
+  for (const auto& answer : ask_all(asks)) EXPECT_TRUE(answer.status == 200 || answer.status == 202) << answer.body;
+  cluster.rpc("evm_setIntervalMining", {1});
+  expect_done_once(cluster, signer(0), 33);
+}
+
+TEST(tx_takeover, a_leader_cut_off_from_the_database_is_replaced_and_comes_back) {
+  TxCluster cluster({.nodes = 2, .anvil = {"--no-mining"}, .proxied = true});
+  for (int i = 0; i < 5; ++i) cluster.create(0, transfer(signer(0), fmt::format("a-{}", i), 1));
+  ASSERT_EQ(cluster.leader_of(signer(0)), 0U);
+  cluster.database_proxy(0).blackhole();
+  ASSERT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; }, kTakeover)) << cluster.describe();
+  for (int i = 5; i < 10; ++i) cluster.create_by_retrying(1, transfer(signer(0), fmt::format("a-{}", i), 1));
+  const auto refused = ask(cluster.create_ask(0, transfer(signer(0), "a-10", 1)));
+  EXPECT_NE(refused.status, 202U) << "accepted without a database";
+  cluster.rpc("evm_setIntervalMining", {1});
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+
+  cluster.database_proxy(0).pass();
+  cluster.database_proxy(0).cut();  // what came during the blackhole stays unanswered
+  cluster.create_by_retrying(0, transfer(signer(0), "a-10", 1));
+  EXPECT_EQ(cluster.leader_of(signer(0)), 1U);
+  expect_done_once(cluster, signer(0), 11);
+}
+
+TEST(tx_takeover, a_leader_cut_off_from_the_chain_goes_on_accepting) {
+  TxCluster cluster({.nodes = 2, .proxied = true});
+  cluster.create(0, transfer(signer(0), "a-0", 1));
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  cluster.chain_proxy(0).refuse();
+  cluster.chain_proxy(0).cut();
+  for (int i = 1; i < 5; ++i) cluster.create(i % 2, transfer(signer(0), fmt::format("a-{}", i), 1));
+  // Long enough that a lease that is not renewed would have run out.
+  const auto until = cluster.sql("SELECT clock_timestamp() + interval '4 s'");
+  ASSERT_TRUE(cluster.sql_becomes("SELECT clock_timestamp() > '" + until + "'", "t"));
+  EXPECT_EQ(cluster.leader_of(signer(0)), 0U);
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+  cluster.chain_proxy(0).pass();
+  expect_done_once(cluster, signer(0), 5);
+}
+
+TEST(tx_takeover, a_node_that_stops_in_order_gives_its_signers_away_at_once) {
+  // Neither the lease's end nor a look around can be what tells the other.
+  TxCluster cluster(
+      {.nodes = 2, .settings = {.lease_duration = 120s, .renew_interval = 50s}, .anvil = {"--no-mining"}});
+  for (int i = 0; i < 5; ++i) cluster.create(0, transfer(signer(0), fmt::format("a-{}", i), 1));
+  ASSERT_EQ(cluster.leader_of(signer(0)), 0U);
+  const auto ended = cluster.node(0).stop();
+  EXPECT_TRUE(ended.success()) << ended.to_string() << cluster.describe();
+  EXPECT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; }, 5s)) << cluster.describe();
+  cluster.rpc("evm_setIntervalMining", {1});
+  expect_done_once(cluster, signer(0), 5);
+}
+
+}  // namespace
+}  // namespace fencepost::test
