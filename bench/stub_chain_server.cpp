@@ -85,13 +85,20 @@ class StubChain {
     if (method == "eth_getBlockByNumber") return block_by_number(params.at(0).as_string());
     if (method == "eth_getBlockReceipts") return receipts(params.at(0).as_string());
     if (method == "eth_getTransactionReceipt") return receipt(std::string(params.at(0).as_string()));
-    if (method == "eth_feeHistory") {
-      return {{"oldestBlock", "0x0"},
-              {"baseFeePerGas", json::array{"0x3b9aca00", "0x3b9aca00"}},
-              {"gasUsedRatio", json::array{0.5}},
-              {"reward", json::array{json::array{"0x1"}}}};
-    }
+    if (method == "eth_feeHistory") return fee_history(params.at(0).as_string());
     return nullptr;
+  }
+
+  static json::value fee_history(std::string_view count) {
+    int blocks = 1;
+    std::from_chars(count.data() + 2, count.data() + count.size(), blocks, 16);
+    json::array fees{"0x3b9aca00"}, used, tips;
+    for (int i = 0; i < blocks; ++i) {
+      fees.push_back("0x3b9aca00");
+      used.push_back(0.5);
+      tips.push_back(json::array{"0x1"});
+    }
+    return {{"oldestBlock", "0x0"}, {"baseFeePerGas", fees}, {"gasUsedRatio", used}, {"reward", tips}};
   }
 
   json::value send(std::string_view raw) {
@@ -104,7 +111,7 @@ class StubChain {
   const StubBlock* find(std::int64_t number) const {
     const auto index = number - blocks_.front().number;
     return index < 0 || index >= static_cast<std::int64_t>(blocks_.size()) ? nullptr
-                                                                             : &blocks_[static_cast<std::size_t>(index)];
+                                                                           : &blocks_[static_cast<std::size_t>(index)];
   }
 
   json::value block_by_number(std::string_view which) const {

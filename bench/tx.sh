@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2317  # functions that `await` and the trap call
+#
 # How fast transactions are created and brought to their end, beside pgbench inserting the same row into the same table
 # of the same PostgreSQL, one commit each, from 64 clients.
 #
@@ -18,6 +20,7 @@ seconds=${SECONDS_PER_ROUND:-8}
 rounds=${ROUNDS:-3}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=$(mktemp -d)
+chmod 755 "$dir" # the database runs as another user when this one is root
 chain_pid='' node_pid='' status=0
 finish() {
   if [[ -n $node_pid ]]; then kill -INT "$node_pid" 2>/dev/null || true; fi
@@ -119,7 +122,8 @@ compare() {
 
 # lifecycle COUNT: creates so many in batches of 200 and waits until all have ended; how many per second.
 lifecycle() {
-  local count=$1 begin requests=$((count / 200)) i
+  local count=$1 begin i requests
+  requests=$((count / 200))
   rm -rf "$dir/bodies"
   mkdir "$dir/bodies"
   awk -v run="$RANDOM$RANDOM" -v requests="$requests" -v dir="$dir/bodies" '

@@ -2,11 +2,11 @@
 
 -- An event is written in the transaction whose step it tells of. `seq` is taken while the row it speaks of is locked,
 -- so events of one subject are in the order of its steps. Across subjects commits may overtake each other: a reader
--- stops at the oldest transaction still running (`xid < pg_snapshot_xmin(pg_current_snapshot())`), or it would miss
--- the slower one for good.
+-- stops before what a running transaction could still put in (outbox::Settled), or it would miss the slower one for
+-- good. That needs `xid` to be assigned before `seq` is taken, which is why it comes first.
 CREATE TABLE outbox_event (
-  seq        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   xid        xid8        NOT NULL DEFAULT pg_current_xact_id(),
+  seq        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   type       text        NOT NULL,
   subject    text        NOT NULL,  -- e.g. "tx/<txId>"
   data       jsonb       NOT NULL,

@@ -5,13 +5,20 @@ namespace {
 
 using pg::Statement;
 
-constexpr Statement kEventsAfter{"outbox_events_after", R"(
+constexpr Statement kLastSeq{"outbox_last_seq", "SELECT coalesce(max(seq), 0) AS seq FROM outbox_event"};
+
+constexpr Statement kFreshXid{"outbox_fresh_xid", "SELECT pg_current_xact_id()::text AS xid"};
+
+constexpr Statement kAllBeforeEnded{"outbox_all_before_ended",
+                                    "SELECT pg_snapshot_xmin(pg_current_snapshot()) > $1::xid8 AS ended"};
+
+constexpr Statement kEventsBetween{"outbox_events_between", R"(
   SELECT seq, type, subject, data, created_at
     FROM outbox_event
    WHERE seq > $1
-     AND xid < pg_snapshot_xmin(pg_current_snapshot())
+     AND seq <= $2
    ORDER BY seq
-   LIMIT $2)"};
+   LIMIT $3)"};
 
 constexpr Statement kEventsOf{"outbox_events_of", R"(
   SELECT seq, type, subject, data, created_at
@@ -41,8 +48,26 @@ std::vector<Event> read_events(const pg::ResultSet& rows) {
 
 }  // namespace
 
-awaitable<std::vector<Event>> events_after(pg::Pool& pool, std::int64_t seq, std::size_t limit) {
-  const auto rows = co_await pool.query(kEventsAfter, seq, limit);
+awaitable<std::int64_t> Settled::advance(pg::Pool& pool) {
+  if (candidate_xid_.empty()) {
+    const auto last = co_await pool.query(kLastSeq);
+    candidate_ = last.one().get<std::int64_t>("seq");
+    if (candidate_ <= seq_) co_return seq_;
+    // Asked for after the number above was taken, so it is greater than the id of whoever has a smaller number.
+    const auto fresh = co_await pool.execute(kFreshXid);
+    candidate_xid_ = fresh.one().get<std::string>("xid");
+  }
+  const auto ended = co_await pool.query(kAllBeforeEnded, candidate_xid_);
+  if (ended.one().get<bool>("ended")) {
+    seq_ = candidate_;
+    candidate_xid_.clear();
+  }
+  co_return seq_;
+}
+
+awaitable<std::vector<Event>> events_between(pg::Pool& pool, std::int64_t after, std::int64_t settled,
+                                             std::size_t limit) {
+  const auto rows = co_await pool.query(kEventsBetween, after, settled, limit);
   co_return read_events(rows);
 }
 

@@ -33,8 +33,27 @@ struct HistoryStep {
   std::string why;
 };
 
-// The events after `seq`, in order, as far as no running transaction could still put one before them.
-awaitable<std::vector<Event>> events_after(pg::Pool& pool, std::int64_t seq, std::size_t limit);
+// How far the events are settled: no transaction that still runs can put one before. Numbers are taken in one order and
+// committed in another, so a reader that went on to what it can see would miss the slower ones for good. (Looking at
+// the transaction ids of the events instead does not help: an older transaction may take the later number.)
+//
+// One for each reader, in memory; a new one starts at nothing and has caught up as soon as the transactions that run
+// now have ended. Lives on one loop, one caller at a time.
+class Settled {
+ public:
+  // Asks PostgreSQL, and returns `seq` as it then is. Call it again while it stays behind the newest event.
+  awaitable<std::int64_t> advance(pg::Pool& pool);
+  std::int64_t seq() const { return seq_; }
+
+ private:
+  std::int64_t seq_ = 0;
+  std::int64_t candidate_ = 0;  // settled once every transaction before candidate_xid_ has ended
+  std::string candidate_xid_;   // empty: none
+};
+
+// The events after `after`, in order, up to what a Settled says.
+awaitable<std::vector<Event>> events_between(pg::Pool& pool, std::int64_t after, std::int64_t settled,
+                                             std::size_t limit);
 // Those of one subject, oldest first.
 awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std::size_t limit);
 

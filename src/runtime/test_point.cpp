@@ -6,7 +6,6 @@
 #include <string>
 
 #include <signal.h>
-#include <unistd.h>
 
 namespace fencepost {
 namespace {
@@ -29,7 +28,8 @@ class Wanted {
   void pass(std::string_view name) {
     if (name_.empty() || name_ != name) [[likely]]
       return;
-    if (--left_ == 0) ::kill(::getpid(), signal_);
+    // Raised, not sent to the process: then this very thread goes no further.
+    if (--left_ == 0) ::raise(signal_);
   }
 
  private:

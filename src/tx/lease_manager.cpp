@@ -11,6 +11,7 @@ namespace {
 // How long a new lease's first user waits for its preparations. They go on without it: what they did not get ready
 // waits as CREATED.
 constexpr auto kPreparationPatience = std::chrono::seconds(2);
+constexpr std::size_t kTakenAtOnce = 256;
 constexpr auto kAdoptPause = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -100,44 +101,74 @@ awaitable<LeaseManager::Answer> LeaseManager::lead(SignerKey key) {
   co_return co_await on_loop(home_, [this, key = std::move(key)] { return lead_here(key); });
 }
 
-// A thousand requests for a signer that nobody has yet are one acquisition.
+// A thousand requests for a signer that nobody has yet are one acquisition, and so are those for a thousand signers:
+// what is wanted while one is under way forms the next.
 awaitable<LeaseManager::Answer> LeaseManager::lead_here(SignerKey key) {
   if (auto lease = held(key)) co_return std::move(*lease);
-  if (const auto it = being_taken_.find(key); it != being_taken_.end()) {
-    const auto mine = std::make_shared<Waiting>(home_);
-    it->second.push_back(mine);
-    co_await mine->wait();
-    if (!mine->value()) std::rethrow_exception(mine->value().error());
-    co_return *mine->value();
+  const auto mine = std::make_shared<Waiting>(home_);
+  wanted_[key].push_back(mine);
+  if (!taking_) {
+    taking_ = preparations_.spawn(take_wanted());
+    if (!taking_) throw Exception(unavailable("stopping", "the node is stopping").after(std::chrono::seconds(1)));
   }
-  being_taken_[key] = {};
-  std::expected<Answer, std::exception_ptr> outcome;
-  try {
-    outcome = co_await take_or_name(key);
-  } catch (const std::exception&) {
-    outcome = std::unexpected(std::current_exception());
-  }
-  const auto others = std::move(being_taken_[key]);
-  being_taken_.erase(key);
-  for (const auto& other : others) other->complete(outcome);
-  if (!outcome) {
-    failed_total_.Increment();
-    std::rethrow_exception(outcome.error());
-  }
-  co_return std::move(*outcome);
+  co_await mine->wait();
+  if (!mine->value()) std::rethrow_exception(mine->value().error());
+  co_return *mine->value();
 }
 
-awaitable<LeaseManager::Answer> LeaseManager::take_or_name(SignerKey key) {
-  auto& pool = database_.pool();
-  auto view = co_await find_lease(pool, key, options_.times);
-  if (!view || view->expired || view->owner_node == identity_.node_id) {
-    const auto taken = co_await take(key.chain_id, {key.signer});
-    if (!taken.empty()) co_return taken.front();
-    view = co_await find_lease(pool, key, options_.times);
-    if (!view) throw Exception(unavailable("lease_unavailable", "the signer's lease could not be taken; try again"));
+awaitable<> LeaseManager::take_wanted() {
+  while (!wanted_.empty()) {
+    decltype(wanted_) now;
+    while (!wanted_.empty() && now.size() < kTakenAtOnce) now.insert(wanted_.extract(wanted_.begin()));
+    std::vector<SignerKey> keys;
+    for (const auto& [key, waiting] : now) keys.push_back(key);
+    std::map<SignerKey, Answer> answers;
+    std::exception_ptr failure;
+    try {
+      answers = co_await take_or_name(std::move(keys));
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+      failed_total_.Increment();
+    }
+    for (auto& [key, waiting] : now) {
+      for (const auto& one : waiting) {
+        if (failure) {
+          one->complete(std::unexpected(failure));
+        } else {
+          one->complete(answers.at(key));
+        }
+      }
+    }
   }
-  refused_total_.Increment();
-  co_return std::move(*view);
+  taking_ = false;
+}
+
+awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(std::vector<SignerKey> keys) {
+  auto& pool = database_.pool();
+  std::map<SignerKey, Answer> answers;
+  std::map<std::int64_t, std::vector<std::string>> free;
+  auto views = co_await find_leases(pool, keys, options_.times);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!views[i] || views[i]->expired || views[i]->owner_node == identity_.node_id) {
+      free[keys[i].chain_id].push_back(keys[i].signer);
+    } else {
+      answers.emplace(keys[i], std::move(*views[i]));
+    }
+  }
+  for (auto& [chain_id, signers] : free) {
+    for (auto& lease : co_await take(chain_id, std::move(signers))) answers.emplace(lease.key, lease);
+  }
+  std::erase_if(keys, [&](const SignerKey& key) { return answers.contains(key); });
+  if (!keys.empty()) {
+    // Somebody was faster.
+    views = co_await find_leases(pool, keys, options_.times);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answers.emplace(keys[i], views[i].value_or(LeaseView{.key = keys[i]}));
+  }
+  const auto refused =
+      std::ranges::count_if(answers, [](const auto& a) { return std::holds_alternative<LeaseView>(a.second); });
+  refused_total_.Increment(static_cast<double>(refused));
+  co_return answers;
 }
 
 awaitable<std::vector<SignerLease>> LeaseManager::take(std::int64_t chain_id, std::vector<std::string> signers) {

@@ -79,7 +79,8 @@ class LeaseManager {
   using Waiting = Completion<std::expected<Answer, std::exception_ptr>>;
 
   awaitable<Answer> lead_here(SignerKey key);
-  awaitable<Answer> take_or_name(SignerKey key);
+  awaitable<> take_wanted();
+  awaitable<std::map<SignerKey, Answer>> take_or_name(std::vector<SignerKey> keys);
   awaitable<std::vector<SignerLease>> take(std::int64_t chain_id, std::vector<std::string> signers);
   awaitable<> prepare(std::vector<SignerLease> taken);
   awaitable<Worker::Next> renew();
@@ -97,8 +98,9 @@ class LeaseManager {
 
   std::mutex mutex_;  // guards known_
   std::unordered_map<SignerKey, Known> known_;
-  std::map<SignerKey, std::vector<std::shared_ptr<Waiting>>> being_taken_;  // on the loop
-  TaskGroup preparations_;
+  std::map<SignerKey, std::vector<std::shared_ptr<Waiting>>> wanted_;  // on the loop: who waits for which
+  bool taking_ = false;
+  TaskGroup preparations_;  // and acquisitions
 
   Metrics::Counter& taken_total_;
   Metrics::Counter& refused_total_;

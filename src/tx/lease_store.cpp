@@ -163,12 +163,12 @@ namespace {
 constexpr Statement kTell{"tx_lease_tell", "SELECT pg_notify($1, '')"};
 
 constexpr Statement kFind{"tx_lease_find", R"(
-  SELECT l.owner_node, l.fencing_token, l.expires_at <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS expired,
+  SELECT w.ord, l.owner_node, l.fencing_token,
+         l.expires_at <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS expired,
          coalesce(n.advertise_url, '') AS advertise_url
-    FROM signer_lease AS l
-    LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node
-   WHERE l.chain_id = $1
-     AND l.signer = $2)"};
+    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS w(chain_id, signer, ord)
+    JOIN signer_lease AS l ON l.chain_id = w.chain_id AND l.signer = w.signer
+    LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node)"};
 
 constexpr Statement kHeartbeat{"tx_node_heartbeat", R"(
   INSERT INTO cluster_node (node_id, advertise_url, version)
@@ -321,14 +321,29 @@ awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerL
 }
 
 awaitable<std::optional<LeaseView>> find_lease(pg::Pool& pool, SignerKey key, LeaseTimes times) {
-  const auto rows = co_await pool.query(kFind, key.chain_id, key.signer, times.clock_skew_allowance.count());
-  if (rows.empty()) co_return std::nullopt;
-  const auto row = rows.one();
-  co_return LeaseView{.key = std::move(key),
-                      .owner_node = row.get<std::string>("owner_node"),
-                      .fencing_token = row.get<std::int64_t>("fencing_token"),
-                      .expired = row.get<bool>("expired"),
-                      .advertise_url = row.get<std::string>("advertise_url")};
+  auto found = co_await find_leases(pool, {std::move(key)}, times);
+  co_return std::move(found.front());
+}
+
+awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std::vector<SignerKey> keys,
+                                                             LeaseTimes times) {
+  std::vector<std::int64_t> chains;
+  std::vector<std::string> signers;
+  for (const auto& key : keys) {
+    chains.push_back(key.chain_id);
+    signers.push_back(key.signer);
+  }
+  const auto rows = co_await pool.query(kFind, chains, signers, times.clock_skew_allowance.count());
+  std::vector<std::optional<LeaseView>> out(keys.size());
+  for (const auto row : rows) {
+    const auto i = row.get<std::size_t>("ord") - 1;
+    out[i] = LeaseView{.key = keys[i],
+                       .owner_node = row.get<std::string>("owner_node"),
+                       .fencing_token = row.get<std::int64_t>("fencing_token"),
+                       .expired = row.get<bool>("expired"),
+                       .advertise_url = row.get<std::string>("advertise_url")};
+  }
+  co_return out;
 }
 
 awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::int64_t> chains, LeaseTimes times,

@@ -69,6 +69,9 @@ awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerL
 inline constexpr std::string_view kLeaseChannel = "fencepost_lease";
 
 awaitable<std::optional<LeaseView>> find_lease(pg::Pool& pool, SignerKey key, LeaseTimes times);
+// One for each, in order.
+awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std::vector<SignerKey> keys,
+                                                             LeaseTimes times);
 
 // Signers with unfinished work whose lease nobody holds: at most `limit`, in no order that two nodes would share.
 awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::int64_t> chains, LeaseTimes times,

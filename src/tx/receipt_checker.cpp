@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kHashesPerQuery = 5'000;
 constexpr std::size_t kHashesPerBatch = 100;
 constexpr std::size_t kStaleLimit = 2'000;
+constexpr int kRounds = 5;
 
 // The same row may match by several attempts.
 std::vector<Uuid> ids_of(const std::vector<Match>& matches) {
@@ -92,22 +93,55 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
   }
 }
 
+// A transaction may take a step of its own between our looking and our writing: its broadcast is written as accepted
+// while its block is already here. Then it is looked at again.
 awaitable<> ReceiptChecker::store(std::vector<std::pair<Match, evm::Receipt>> found) {
+  for (int round = 0; round < kRounds && !found.empty(); ++round) {
+    auto moved = co_await store_once(std::move(found));
+    found.clear();
+    if (moved.empty()) co_return;
+    std::vector<std::string> hashes;
+    std::unordered_map<std::string, evm::Receipt> receipt_of;
+    for (auto& [match, receipt] : moved) {
+      hashes.push_back(receipt.tx_hash);
+      receipt_of.emplace(receipt.tx_hash, std::move(receipt));
+    }
+    for (auto& match : co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), hashes)) {
+      auto& receipt = receipt_of.at(match.attempt_hash);
+      found.emplace_back(std::move(match), std::move(receipt));
+    }
+  }
+}
+
+awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_once(
+    std::vector<std::pair<Match, evm::Receipt>> found) {
+  std::vector<std::pair<Match, evm::Receipt>> moved;
   const auto* head = chain_.follower.window().head();
-  if (head == nullptr) co_return;
+  if (head == nullptr) co_return moved;
   std::vector<Step> steps;
-  for (const auto& [match, receipt] : found) {
+  std::vector<std::size_t> place;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto& [match, receipt] = found[i];
     if (!moves(match, receipt, head->number)) continue;
     // The window may have moved since the block was told of.
     if (chain_.follower.window().contains(receipt.block_number, receipt.block_hash) == false) continue;
     steps.push_back(mined_step(chain_, match, receipt));
-    if (match.since_submit) submit_to_mined_.Observe(static_cast<double>(match.since_submit->count()) / 1000.0);
+    place.push_back(i);
   }
-  count("found", steps.size());
-  if (steps.empty()) co_return;
-  co_await chain_.apply(std::move(steps));
+  if (steps.empty()) co_return moved;
+  const auto outcomes = co_await chain_.apply(std::move(steps));
   test_point("receipts.committed");
+  std::size_t done = 0;
+  for (std::size_t k = 0; k < outcomes.size(); ++k) {
+    auto& one = found[place[k]];
+    if (outcomes[k] == StepOutcome::kMoved) moved.push_back(std::move(one));
+    if (outcomes[k] != StepOutcome::kDone) continue;
+    ++done;
+    if (one.first.since_submit) submit_to_mined_.Observe(static_cast<double>(one.first.since_submit->count()) / 1000.0);
+  }
+  count("found", done);
   chain_.wake_promoter();
+  co_return moved;
 }
 
 awaitable<Worker::Next> ReceiptChecker::check_stale() {

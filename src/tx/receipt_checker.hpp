@@ -24,6 +24,8 @@ class ReceiptChecker {
   awaitable<Worker::Next> check_stale();
   awaitable<> check_batch(std::shared_ptr<StaleBatch> batch);
   awaitable<> store(std::vector<std::pair<Match, evm::Receipt>> found);
+  // Those that somebody moved first.
+  awaitable<std::vector<std::pair<Match, evm::Receipt>>> store_once(std::vector<std::pair<Match, evm::Receipt>> found);
   void count(std::string_view result, std::size_t n);
 
   ChainContext& chain_;

@@ -46,6 +46,7 @@ node: {{name: {name}, advertise_url: "http://127.0.0.1:{port}"}}
 database: {{dsn: "{dsn}"}}
 http: {{port: {port}, rate_limit_per_second: 1000000, rate_limit_burst: 1000000}}
 keystore: {{dev_keys: [{keys}]}}
+tx: {{forward_timeout: 2s}}
 lease: {{duration: {duration}ms, renew_interval: {renew}ms, clock_skew_allowance: {skew}ms}}
 chains:
   - name: anvil
@@ -264,6 +265,10 @@ json::value TxCluster::rpc(const std::string& method, json::array params) const 
   const auto* result = answer.status == 200 ? answer.json().as_object().if_contains("result") : nullptr;
   if (result == nullptr) throw Exception(internal("test_chain", fmt::format("{}: {}", method, answer.body)));
   return *result;
+}
+
+std::int64_t TxCluster::head() const {
+  return from_quantity(rpc("eth_blockNumber"));
 }
 
 std::int64_t TxCluster::mined_count(const std::string& address) const {

@@ -125,6 +125,9 @@ class TxCluster {
   // Anvil's answer; throws when it is an error.
   boost::json::value rpc(const std::string& method, boost::json::array params = {}) const;
   void mine(int blocks = 1) const { rpc("anvil_mine", {blocks}); }
+  std::int64_t head() const;
+  // The last `depth` blocks are replaced by empty ones; what was in them is not in the pool again.
+  void reorg(std::int64_t depth) const { rpc("anvil_reorg", {depth, boost::json::array()}); }
   std::int64_t mined_count(const std::string& signer) const;
   std::int64_t balance(const std::string& address) const;
 

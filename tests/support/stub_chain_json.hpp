@@ -1,0 +1,18 @@
+// How an EVM node writes blocks, receipts and transactions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tests/support/stub_chain.hpp"
+
+namespace fencepost::test {
+
+// With the hashes of its transactions.
+std::string block_json(const StubBlock& block, std::uint64_t gas_limit);
+std::string receipt_json(const StubBlock& block, std::size_t index);
+// `block` is nullptr while it waits.
+std::string transaction_json(const evm::DecodedTransaction& tx, const StubBlock* block, std::size_t index);
+
+}  // namespace fencepost::test
