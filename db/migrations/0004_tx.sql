@@ -109,6 +109,7 @@ CREATE TABLE tx_attempt (
   fees          jsonb       NULL,
   outcome       text        NULL CHECK (outcome IN ('accepted', 'refused', 'unknown')),  -- NULL: being sent
   message       text        NULL,
+  claims        integer     NOT NULL DEFAULT 1,   -- broadcasts begun: an outcome counts only for the last one
   fencing_token bigint      NOT NULL,
   created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (chain_id, tx_hash),

@@ -36,11 +36,12 @@ const Statement kApplySteps{"tx_step_apply", R"(
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::bool[],
                   $10::text[], $11::text[], $12::text[], $13::bool[], $14::bool[], $15::bigint[], $16::text[],
                   $17::text[], $18::bigint[], $19::text[], $20::bool[], $21::bigint[], $22::text[], $23::bool[],
-                  $24::text[], $25::bool[], $26::text[])
+                  $24::text[], $25::bool[], $26::text[], $27::bool[], $28::bigint[], $29::text[])
            WITH ORDINALITY
            AS s(chain_id, signer, token, tx_id, from_state, to_state, why, quiet, expect_receipt_hash, sub_state, error,
                 failed_try, reset_tries, due_in_ms, tx_hash, receipt, receipt_block, receipt_hash, drop_receipt,
-                told_block, told_hash, untell, confirmations, final, attempt_outcome, ord)
+                told_block, told_hash, untell, confirmations, final, attempt_outcome, begins_broadcast, expect_claims,
+                events, ord)
   ),
   fit AS MATERIALIZED (  -- whose guards hold; the rows are locked, so they go on holding
     SELECT s.*, t.tx_hash AS hash_before
@@ -49,11 +50,15 @@ const Statement kApplySteps{"tx_step_apply", R"(
         ON t.tx_id = s.tx_id AND t.chain_id = s.chain_id AND t.signer = s.signer AND t.state = s.from_state
      WHERE s.held
        AND (s.expect_receipt_hash IS NULL OR coalesce(t.receipt_hash, '') = s.expect_receipt_hash)
+       AND (s.expect_claims IS NULL OR s.expect_claims = (SELECT a.claims
+                                                            FROM tx_attempt AS a
+                                                           WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash))
   ),
   judged AS (
     UPDATE tx_attempt AS a
        SET outcome = s.attempt_outcome,
-           message = nullif(s.error, '')
+           message = nullif(s.error, ''),
+           claims = a.claims + CASE WHEN s.begins_broadcast THEN 1 ELSE 0 END
       FROM fit AS s
      WHERE s.attempt_outcome IS NOT NULL
        AND a.chain_id = s.chain_id
@@ -84,27 +89,29 @@ const Statement kApplySteps{"tx_step_apply", R"(
            updated_at = clock_timestamp()
       FROM fit AS s
      WHERE t.tx_id = s.tx_id
-    RETURNING s.ord, t.tx_id, t.sub_state
+    RETURNING s.ord, t.tx_id, t.sub_state, s.from_state, s.to_state, s.token, s.why, s.quiet, s.events
   ),
   written AS (
     INSERT INTO step_history (subject_id, from_state, to_state, sub_state, node, fencing_token, why)
-    SELECT s.tx_id, s.from_state, s.to_state, a.sub_state, $1, s.token, s.why
-      FROM applied AS a
-      JOIN step AS s USING (ord)
-     WHERE NOT s.quiet
-     ORDER BY s.ord
+    SELECT tx_id, from_state, to_state, sub_state, $1, token, why
+      FROM applied
+     WHERE NOT quiet
+     ORDER BY ord
   ),
   told AS (
     INSERT INTO outbox_event (type, subject, data)
-    SELECT e.type, 'tx/' || a.tx_id, e.data::jsonb
-      FROM unnest($27::bigint[], $28::text[], $29::text[]) WITH ORDINALITY AS e(ord, type, data, place)
-      JOIN applied AS a USING (ord)
-     ORDER BY e.place
+    SELECT e.event ->> 0, 'tx/' || a.tx_id, e.event -> 1
+      FROM applied AS a
+     CROSS JOIN LATERAL jsonb_array_elements(a.events::jsonb) WITH ORDINALITY AS e(event, place)
+     ORDER BY a.ord, e.place
   )
-  SELECT CASE WHEN NOT s.held THEN 'fenced' WHEN a.ord IS NULL THEN 'moved' ELSE 'done' END AS outcome
-    FROM step AS s
-    LEFT JOIN applied AS a USING (ord)
-   ORDER BY s.ord)"};
+  -- By sorting, not by a join: joins of lists this size are nested loops to the planner.
+  SELECT CASE WHEN bool_or(o.done) THEN 'done' WHEN bool_or(o.held) THEN 'moved' ELSE 'fenced' END AS outcome
+    FROM (SELECT ord, held, false AS done FROM step
+           UNION ALL
+          SELECT ord, true, true FROM applied) AS o
+   GROUP BY o.ord
+   ORDER BY o.ord)"};
 
 // Signing is deterministic: the same fees give the same bytes, and then it is the same attempt, sent again.
 const Statement kClaimAttempts{"tx_claim", R"(
@@ -139,30 +146,32 @@ const Statement kClaimAttempts{"tx_claim", R"(
        AND t.receipt_block IS NULL
        AND NOT EXISTS (SELECT FROM tx_attempt AS a
                         WHERE a.chain_id = c.chain_id AND a.tx_hash = c.tx_hash AND a.tx_id <> c.tx_id)
-    RETURNING c.ord
+    RETURNING c.*
   ),
   stored AS (
     INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fees, fencing_token)
     SELECT c.chain_id, c.tx_hash, c.tx_id,
            1 + coalesce((SELECT max(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = c.tx_id), 0),
            c.kind, c.raw, c.fees::jsonb, c.token
-      FROM claim AS c
-      JOIN claimed USING (ord)
+      FROM claimed AS c
         ON CONFLICT (chain_id, tx_hash) DO UPDATE
            SET outcome = NULL,
                message = NULL,
+               claims = tx_attempt.claims + 1,
                fencing_token = excluded.fencing_token
   )
-  SELECT CASE WHEN NOT c.held THEN 'fenced' WHEN d.ord IS NULL THEN 'moved' ELSE 'done' END AS outcome
-    FROM claim AS c
-    LEFT JOIN claimed AS d USING (ord)
-   ORDER BY c.ord)"};
+  SELECT CASE WHEN bool_or(o.done) THEN 'done' WHEN bool_or(o.held) THEN 'moved' ELSE 'fenced' END AS outcome
+    FROM (SELECT ord, held, false AS done FROM claim
+           UNION ALL
+          SELECT ord, true, true FROM claimed) AS o
+   GROUP BY o.ord
+   ORDER BY o.ord)"};
 
 // A lower nonce that waits for its next try holds back those above it: they could not be mined before it.
 const Statement kDueSubmits{"tx_due_submits", R"(
   SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.nonce, t.payload, t.gas_limit, t.retry_count,
          t.tx_hash, '0x' || encode(a.raw, 'hex') AS raw, a.outcome, t.sub_state,
-         coalesce(a.attempt, 0) AS attempts
+         coalesce(a.attempt, 0) AS attempts, coalesce(a.claims, 0) AS claims
     FROM managed_tx AS t
     JOIN signer_lease AS l
       ON l.chain_id = t.chain_id AND l.signer = t.signer
@@ -358,16 +367,26 @@ std::vector<StepOutcome> read_outcomes(const pg::ResultSet& rows) {
   return out;
 }
 
+// [["TxSubmitted", {…}], …]: the data is JSON text already.
+std::string events_json(const std::vector<std::pair<std::string, std::string>>& events) {
+  std::string out = "[";
+  for (const auto& [type, data] : events) {
+    if (out.size() > 1) out += ',';
+    out.append("[\"").append(type).append("\",").append(data).append("]");
+  }
+  return out += ']';
+}
+
 pg::Params step_params(const std::string& node, const RowColumns& rows, const std::vector<Step>& steps) {
   using Texts = std::vector<std::optional<std::string>>;
   using Numbers = std::vector<std::optional<std::int64_t>>;
   Texts from, to, why, expect, sub_state, error, hash, receipt, receipt_hash, told_hash, confirmations, outcome;
   Numbers due, receipt_block, told_block;
   std::vector<bool> quiet, failed, reset, drop, untell, final;
-  std::vector<std::int64_t> event_ord;
-  std::vector<std::string> event_type, event_data;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto& s = steps[i];
+  Numbers expect_claims;
+  std::vector<bool> begins;
+  std::vector<std::string> events;
+  for (const auto& s : steps) {
     from.emplace_back(kManagedTx.name(s.from));
     to.emplace_back(kManagedTx.name(s.to));
     why.emplace_back(s.why);
@@ -389,15 +408,13 @@ pg::Params step_params(const std::string& node, const RowColumns& rows, const st
     confirmations.push_back(s.confirmations);
     final.push_back(s.final);
     outcome.push_back(s.attempt_outcome);
-    for (const auto& [type, data] : s.events) {
-      event_ord.push_back(static_cast<std::int64_t>(i) + 1);
-      event_type.push_back(type);
-      event_data.push_back(data);
-    }
+    begins.push_back(s.begins_broadcast);
+    expect_claims.push_back(s.expect_claims);
+    events.push_back(events_json(s.events));
   }
   return pg::Params::of(node, rows.chains, rows.signers, rows.tokens, rows.ids, from, to, why, quiet, expect, sub_state,
                         error, failed, reset, due, hash, receipt, receipt_block, receipt_hash, drop, told_block,
-                        told_hash, untell, confirmations, final, outcome, event_ord, event_type, event_data);
+                        told_hash, untell, confirmations, final, outcome, begins, expect_claims, events);
 }
 
 Match read_match(const pg::Row& row) {
@@ -489,7 +506,8 @@ awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, 
                    .raw = row.get<std::optional<std::string>>("raw"),
                    .outcome = row.get<std::optional<std::string>>("outcome"),
                    .sub_state = row.get<std::optional<std::string>>("sub_state"),
-                   .attempts = row.get<std::int64_t>("attempts")});
+                   .attempts = row.get<std::int64_t>("attempts"),
+                   .claims = row.get<std::int64_t>("claims")});
   }
   co_return out;
 }

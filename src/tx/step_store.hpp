@@ -66,9 +66,11 @@ struct Step {
   bool drop_receipt = false;
   std::optional<ToldBlock> told;
   bool untell = false;
-  std::optional<std::string> confirmations;                 // JSON
-  bool final = false;                                       // sets confirmed_at
-  std::optional<std::string> attempt_outcome;               // of the attempt tx_id's tx_hash names (before this step)
+  std::optional<std::string> confirmations;    // JSON
+  bool final = false;                          // sets confirmed_at
+  std::optional<std::string> attempt_outcome;  // of the attempt tx_id's tx_hash names (before this step)
+  bool begins_broadcast = false;               // counts one more claim of that attempt; with attempt_outcome
+  std::optional<std::int64_t> expect_claims;   // guards: no broadcast of that attempt was begun since
   std::vector<std::pair<std::string, std::string>> events;  // type and JSON data, in order
 };
 
@@ -115,6 +117,7 @@ struct DueSubmit {
   std::optional<std::string> outcome;    // of that attempt
   std::optional<std::string> sub_state;  // why it was not taken
   std::int64_t attempts = 0;
+  std::int64_t claims = 0;  // of that attempt
 };
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               std::size_t limit);

@@ -137,14 +137,20 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<D
     step.quiet = true;
     step.expect_receipt_hash = "";
     step.due_in = chain_.options.resubmit.interval;
-    step.attempt_outcome = "unknown";  // until the answer is written
+    // The old answer no longer counts, and the new one only if nobody claims after us (docs/correctness.md).
+    step.attempt_outcome = "unknown";
+    step.begins_broadcast = true;
+    step.expect_claims = tx.claims;
     steps.push_back(std::move(step));
   }
   const auto outcomes = co_await chain_.apply(std::move(steps));
   for (std::size_t i = 0; i < due.size(); ++i) {
     if (outcomes[i] != StepOutcome::kDone) continue;
-    out.push_back(
-        {.due = due[i], .raw = *due[i].raw, .tx_hash = *due[i].tx_hash, .sent_before = due[i].outcome != "refused"});
+    out.push_back({.due = due[i],
+                   .raw = *due[i].raw,
+                   .tx_hash = *due[i].tx_hash,
+                   .sent_before = due[i].outcome != "refused",
+                   .claims = due[i].claims + 1});
   }
   co_return out;
 }
@@ -191,6 +197,7 @@ awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& resu
                        result.outcome == evm::SubmitClass::kUnderpriced ||
                        result.outcome == evm::SubmitClass::kInsufficientFunds;
   step.attempt_outcome = nobody_has_it && refused ? "refused" : "unknown";
+  step.expect_claims = tx.claims;
   co_return step;
 }
 

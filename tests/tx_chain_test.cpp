@@ -1,0 +1,214 @@
+// What a chain does to a transaction that was sent: reorgs, evictions, fees that jump, forks. Blocks are mined by hand,
+// so that each test decides what is seen when.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "tests/support/eventually.hpp"
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+constexpr auto kMined = "coalesce(sub_state, '') = 'mined'";
+
+std::string hash_of_block(const TxCluster& cluster, std::int64_t number) {
+  const auto block = cluster.rpc("eth_getBlockByNumber", {fmt::format("0x{:x}", number), false});
+  return std::string(block.at("hash").as_string());
+}
+
+// Each block of the list that was stored at the end is the chain's, from the receipt's block on.
+void expect_canonical(const TxCluster& cluster, const std::string& tx_id, std::size_t blocks) {
+  const auto list = json::parse(cluster.column(tx_id, "confirmations")).as_array();
+  ASSERT_EQ(list.size(), blocks);
+  EXPECT_EQ(list.front().at("blockHash").as_string(), cluster.column(tx_id, "receipt_hash"));
+  for (const auto& block : list) {
+    EXPECT_EQ(block.at("blockHash").as_string(), hash_of_block(cluster, block.at("blockNumber").as_int64()));
+  }
+}
+
+// The events of one type, oldest first, as "newFork:blocks".
+std::string told(const TxCluster& cluster, const std::string& tx_id, const std::string& type) {
+  return cluster.sql(
+      fmt::format("SELECT string_agg(format('%s:%s', data ->> 'newFork', jsonb_array_length(data -> 'confirmations')), "
+                  "' ' ORDER BY "
+                  "seq) FROM outbox_event WHERE subject = 'tx/{}' AND type = '{}'",
+                  tx_id, type));
+}
+
+TEST(tx_chain, a_reorg_under_the_receipt_takes_it_back_and_it_is_mined_again) {
+  TxCluster cluster({.settings = {.confirmations = 6}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "r", 1));
+  const auto behind = cluster.create(0, transfer(signer(0), "behind", 1));
+  ASSERT_TRUE(cluster.becomes(behind, "state", "TRACKING")) << cluster.describe();
+  const auto hash = cluster.column(id, "tx_hash");
+  cluster.mine(4);  // the receipt's block, and three on top
+  ASSERT_TRUE(cluster.becomes(behind, kMined, "t")) << cluster.describe();
+  const auto dead = cluster.column(id, "receipt_hash");
+
+  cluster.reorg(4);
+  ASSERT_EQ(cluster.mined_count(signer(0)), 0) << "anvil has changed: it did not undo it";
+  ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "reorged")) << cluster.describe();
+  EXPECT_EQ(told(cluster, id, "TxConfirmations"), "true:0");
+  // Both are sent again, by themselves and in order.
+  for (const auto& tx : {id, behind}) {
+    EXPECT_TRUE(eventually([&] {
+      return !cluster.rpc("eth_getTransactionByHash", {cluster.column(tx, "tx_hash")}).is_null();
+    })) << cluster.describe();
+  }
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(behind, kMined, "t")) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "state"), "TRACKING");
+  EXPECT_EQ(told(cluster, id, "TxConfirmations"), "true:0 true:1");
+  cluster.mine(6);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "tx_hash"), hash);
+  EXPECT_NE(cluster.column(id, "receipt_hash"), dead);
+  expect_canonical(cluster, id, 7);
+  expect_canonical(cluster, behind, 7);
+  EXPECT_EQ(told(cluster, id, "TxConfirmed"), "false:7");
+  EXPECT_EQ(cluster.mined_count(signer(0)), 2);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "2");
+}
+
+TEST(tx_chain, a_reorg_above_the_receipt_is_told_and_leaves_it) {
+  TxCluster cluster({.settings = {.confirmations = 6, .progress = true}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "r", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(id, kMined, "t")) << cluster.describe();
+  const auto block = cluster.column(id, "receipt_hash");
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.becomes(id, "told_block - receipt_block", "3")) << cluster.describe();
+
+  cluster.reorg(2);
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(id, "told_block - receipt_block", "4")) << cluster.describe();
+  const auto list = told(cluster, id, "TxConfirmations");
+  EXPECT_NE(list.find("true:"), std::string::npos) << list;
+  EXPECT_EQ(cluster.column(id, "receipt_hash"), block);
+  EXPECT_EQ(cluster.column(id, "state"), "TRACKING");
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  expect_canonical(cluster, id, 7);
+  EXPECT_EQ(cluster.sql(
+                fmt::format("SELECT count(*) FROM step_history WHERE subject_id = '{}' AND sub_state = 'reorged'", id)),
+            "0");
+}
+
+TEST(tx_chain, what_the_pool_has_dropped_is_sent_again_as_it_was) {
+  TxCluster cluster({.settings = {.resubmit_interval = 500ms}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "d", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  const auto hash = cluster.column(id, "tx_hash");
+  cluster.rpc("anvil_dropTransaction", {hash});
+  ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {hash}).is_null(); }))
+      << cluster.describe();
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "tx_hash"), hash);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
+  EXPECT_GE(cluster.node(0).metric("tx_resubmit_total"), 1);
+}
+
+constexpr auto kDear = "0x174876e800";  // 100 gwei, over four times what anvil begins with
+constexpr auto kCheap = "0x3b9aca00";
+
+TEST(tx_chain, a_fee_that_jumps_before_anybody_has_it_means_signing_anew) {
+  TxCluster cluster(
+      {.settings = {.lease_duration = 60s, .renew_interval = 1s}, .anvil = {"--no-mining"}, .start = false});
+  cluster.node(0).start({"FENCEPOST_TEST_STOP_AT=submitter.claimed"});
+  const auto answer = ask(cluster.create_ask(0, transfer(signer(0), "f", 1)));  // lost, if it stops before it answers
+  ASSERT_TRUE(answer.status == 202 || answer.status == 0) << answer.body;
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_attempt", "1")) << cluster.describe();
+  const auto hash = cluster.sql("SELECT tx_hash FROM tx_attempt");
+  cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kDear});
+  cluster.mine(1);
+  cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kDear});
+  cluster.node(0).signal(SIGCONT);
+  ASSERT_TRUE(cluster.sql_becomes("SELECT state FROM managed_tx", "TRACKING")) << cluster.describe();
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_NE(cluster.sql("SELECT tx_hash FROM managed_tx"), hash);
+  EXPECT_EQ(cluster.sql("SELECT string_agg(outcome, ' ' ORDER BY attempt) FROM tx_attempt"), "refused accepted");
+  EXPECT_EQ(cluster.sql("SELECT nonce FROM managed_tx"), "0");
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+}
+
+TEST(tx_chain, a_fee_that_jumps_after_that_means_waiting) {
+  TxCluster cluster({.settings = {.resubmit_interval = 500ms}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "f", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  const auto hash = cluster.column(id, "tx_hash");
+  const auto sent = cluster.node(0).metric("tx_resubmit_total");
+  for (int i = 0; i < 4; ++i) {
+    cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kDear});
+    cluster.mine(1);
+  }
+  cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kDear});
+  ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("tx_resubmit_total") > sent + 1; })) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "state"), "TRACKING");
+  EXPECT_EQ(cluster.mined_count(signer(0)), 0);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
+
+  // Cheap again: it is the same transaction that is mined, once it is back in the pool.
+  cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kCheap});
+  ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {hash}).is_null(); }))
+      << cluster.describe();
+  EXPECT_TRUE(eventually([&] {
+    cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kCheap});
+    cluster.mine(1);
+    return cluster.mined_count(signer(0)) == 1;
+  })) << cluster.describe();
+  cluster.mine(2);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "tx_hash"), hash);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
+}
+
+TEST(tx_chain, nobody_confirms_by_what_another_node_has_seen_on_another_fork) {
+  Anvil other({"--no-mining"});
+  // Two chains that have nothing in common above their first block, for the same chain id.
+  Anvil own({"--no-mining"});
+  TxCluster cluster({.nodes = 2,
+                     .settings = {.confirmations = 3},
+                     .anvil = {"--no-mining"},
+                     .start = false,
+                     .rpc_urls = {own.url(), other.url()}});
+  const auto on = [](const Anvil& chain, const std::string& method, json::array params) {
+    return ask({"POST", chain.url(), "",
+                json::serialize(json::object{{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", params}})})
+        .json()
+        .at("result");
+  };
+  cluster.node(0).start();
+  const auto id = cluster.create(0, transfer(signer(0), "x", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  on(own, "anvil_mine", {3});  // one less than it takes
+  ASSERT_TRUE(cluster.becomes(id, kMined, "t")) << cluster.describe();
+  const auto there = cluster.column(id, "receipt_hash");
+  cluster.node(0).kill();
+
+  // The other's chain is far higher, and has never seen it.
+  on(other, "anvil_mine", {50});
+  cluster.node(1).start();
+  ASSERT_TRUE(cluster.becomes(id, "receipt_hash IS NULL", "t")) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "state"), "TRACKING");
+  const auto hash = cluster.column(id, "tx_hash");
+  ASSERT_TRUE(eventually([&] { return !on(other, "eth_getTransactionByHash", {hash}).is_null(); }))
+      << cluster.describe();
+  on(other, "anvil_mine", {4});
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_NE(cluster.column(id, "receipt_hash"), there);
+  EXPECT_EQ(cluster.column(id, "receipt_block"), "51");
+  EXPECT_EQ(cluster.column(id, "tx_hash"), hash);
+}
+
+}  // namespace
+}  // namespace fencepost::test
