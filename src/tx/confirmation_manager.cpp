@@ -41,7 +41,10 @@ awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {
         co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), from, kEndOfChain, kBatch);
     std::vector<Step> steps;
     for (const auto& tx : mined) {
-      if (chain_.follower.window().contains(tx.receipt.block, tx.receipt.block_hash) == true) continue;
+      const auto* head = chain_.follower.window().head();
+      const bool above = head != nullptr && tx.receipt.block > head->number;  // of a head that went back
+      // Below the window nobody can tell; the rules of the end decide later.
+      if (!above && chain_.follower.window().contains(tx.receipt.block, tx.receipt.block_hash) != false) continue;
       steps.push_back(unmined_step(tx, "its block " + std::to_string(tx.receipt.block) + " is no longer on the chain"));
       auto& low = lowest.try_emplace(tx.lease.key, tx.lease, tx.nonce).first->second;
       low.second = std::min(low.second, tx.nonce);
@@ -60,11 +63,20 @@ awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {
   co_await make_due_from(chain_.database.pool(), chain_.node(), std::move(from_nonces));
   if (!lowest.empty()) chain_.wake_resubmitter();
 
+  const auto* head = chain_.follower.window().head();
+  const auto until = std::max(head == nullptr ? ancestor : head->number, undone_ ? undone_->until : ancestor);
+  undone_ = Undone{std::min(ancestor, undone_ ? undone_->above : ancestor), until};
+}
+
+// Again and again until the new branch is final: before that it may be the one that dies.
+awaitable<> ConfirmationManager::look_for_violations(const FinalBlock& final) {
+  const auto undone = *undone_;
   for (const auto& tx_id : co_await report_finality_violations(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                                               ancestor, chain_.follower.window())) {
+                                                               undone.above, final.number, chain_.follower.window())) {
     violated_total_.Increment();
-    log::error("a reorg has undone a final transaction", {{"txId", tx_id.to_string()}, {"ancestor", ancestor}});
+    log::error("a reorg has undone a final transaction", {{"txId", tx_id.to_string()}});
   }
+  if (final.number >= undone.until && undone_ && undone_->until == undone.until) undone_.reset();
 }
 
 awaitable<Worker::Next> ConfirmationManager::advance() {
@@ -76,6 +88,7 @@ awaitable<Worker::Next> ConfirmationManager::advance() {
     if (seen < kBatch) break;
     from = last;  // the rest of that block comes again; what was ended does not
   }
+  if (final && undone_) co_await look_for_violations(*final);
   if (chain_.options.confirmations.progress) co_await tell_progress(final ? final->number : -1);
   co_return Worker::Next::kRest;
 }

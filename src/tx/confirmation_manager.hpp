@@ -22,6 +22,7 @@ class ConfirmationManager {
  private:
   awaitable<Worker::Next> advance();
   awaitable<std::size_t> finish(FinalBlock final, std::int64_t from, std::int64_t& last);
+  awaitable<> look_for_violations(const FinalBlock& final);
   awaitable<> tell_progress(std::int64_t final_number);
   awaitable<std::optional<bool>> is_canonical(const MinedTx& tx, const FinalBlock& final);
   std::size_t kept_blocks(const MinedTx& tx, const FinalBlock& final) const;
@@ -32,6 +33,11 @@ class ConfirmationManager {
   Metrics::Counter& violated_total_;
   Metrics::Histogram& create_to_final_;
   Worker worker_;
+  struct Undone {
+    std::int64_t above;  // the lowest ancestor of the reorgs
+    std::int64_t until;  // once this block is final, nothing below it changes any more
+  };
+  std::optional<Undone> undone_;           // where ended transactions may have been undone
   std::optional<std::int64_t> told_head_;  // progress was told up to this head
 };
 

@@ -91,7 +91,10 @@ awaitable<> HeadWatcher::examine(OpenHead head, std::int64_t nonce_at_head, std:
   NonceFacts nonce{.at_head = nonce_at_head};
   if (final) {
     const auto at_final = co_await chain_.connector.nonce_at(head.lease.key.signer, final->number, endpoint);
-    if (at_final) nonce.at_final = *at_final;
+    const auto there = co_await chain_.connector.blocks(final->number, 1, endpoint);
+    const bool same_block = there && !there->empty() &&
+                            chain_.follower.window().contains(final->number, there->front().header.hash) == true;
+    if (at_final && same_block) nonce.at_final = *at_final;
   }
   ChainFacts facts{.final_number = final ? std::optional(final->number) : std::nullopt};
   std::vector<std::string> hashes;

@@ -27,7 +27,7 @@ constexpr Statement kEndedAbove{"tx_ended_above", R"(
   SELECT tx_id, tx_hash, receipt_block, receipt_hash
     FROM managed_tx
    WHERE chain_id = $1
-     AND receipt_block > $2
+     AND receipt_block BETWEEN $2 + 1 AND $3
      AND state IN ('CONFIRMED', 'FAILED_FINAL')
      AND sub_state IS DISTINCT FROM 'finality_violated')"};
 
@@ -71,8 +71,9 @@ awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pai
 }
 
 awaitable<std::vector<Uuid>> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                                        std::int64_t ancestor, const evm::HeaderWindow& window) {
-  const auto ended = co_await pool.query(kEndedAbove, chain_id, ancestor);
+                                                        std::int64_t ancestor, std::int64_t final_number,
+                                                        const evm::HeaderWindow& window) {
+  const auto ended = co_await pool.query(kEndedAbove, chain_id, ancestor, final_number);
   std::vector<Uuid> undone;
   for (const auto row : ended) {
     const auto on_branch =

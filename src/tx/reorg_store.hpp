@@ -16,9 +16,11 @@ namespace fencepost::tx {
 // For each signer: everything in flight from that nonce up is broadcast again now, in nonce order.
 awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pair<SignerLease, std::int64_t>> from);
 
-// Transactions that ended in blocks above `ancestor` which are no longer on the node's own branch: each is told once,
+// Transactions that ended in blocks above `ancestor` whose place on the node's own branch is another block's by now,
+// and finally so (at most `final_number`: a node that is on a dead fork itself must not cry wolf). Each is told once,
 // as TxFinalityViolated, and stays as it is. Any node may find them: the lease of a signer without work is nobody's.
 awaitable<std::vector<Uuid>> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                                        std::int64_t ancestor, const evm::HeaderWindow& window);
+                                                        std::int64_t ancestor, std::int64_t final_number,
+                                                        const evm::HeaderWindow& window);
 
 }  // namespace fencepost::tx

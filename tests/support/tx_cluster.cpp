@@ -262,7 +262,8 @@ std::optional<std::size_t> TxCluster::leader_of(const std::string& address) cons
 json::value TxCluster::rpc(const std::string& method, json::array params) const {
   const json::object request{{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}};
   const auto answer = ask({"POST", anvil_->url(), "", json::serialize(request)});
-  const auto* result = answer.status == 200 ? answer.json().as_object().if_contains("result") : nullptr;
+  const auto document = answer.status == 200 ? answer.json() : json::value(json::object());
+  const auto* result = document.as_object().if_contains("result");
   if (result == nullptr) throw Exception(internal("test_chain", fmt::format("{}: {}", method, answer.body)));
   return *result;
 }
