@@ -205,7 +205,7 @@ TEST_F(EvmConnectorTest, a_wrong_block_is_no_answer) {
 TEST_F(EvmConnectorTest, blocks_of_one_question_are_of_one_endpoint) {
   std::atomic<bool> well{true};
   Node first([&](const std::string& method, const boost::json::array& params) -> json {
-    if (number(params.at(0)) >= 60) well = false;
+    if (number(params.at(0)) >= 75) well = false;
     if (!well) throw Refusal{-32005, "rate limit"};
     return chain(200)(method, params);
   });

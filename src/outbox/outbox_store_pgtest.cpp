@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include <fmt/format.h>
@@ -35,6 +36,11 @@ class Writer {
   pg::PgConn connection_;
 };
 
+// What a reader may see depends on every transaction of the server, so these tests have one to themselves.
+struct OwnServer {
+  OwnServer() { ::unsetenv("FENCEPOST_TEST_CLUSTER"); }
+};
+
 class OutboxStore : public ::testing::Test {
  protected:
   // What a reader that stands at `after_` gets now.
@@ -48,6 +54,7 @@ class OutboxStore : public ::testing::Test {
   }
 
   using Seqs = std::vector<std::int64_t>;
+  OwnServer own_;
   test::TestDatabase db_{test::Template::kMigrated};
   Settled settled_;
   std::int64_t after_ = 0;

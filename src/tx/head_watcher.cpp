@@ -74,17 +74,20 @@ awaitable<Worker::Next> HeadWatcher::watch() {
   std::vector<std::string> signers;
   for (const auto& head : suspicious) signers.push_back(head.lease.key.signer);
   const auto nonces = co_await chain_.connector.nonces(std::move(signers), evm::NonceTag::kLatest, latest->endpoint);
+  bool ended = false;
   for (std::size_t i = 0; i < suspicious.size(); ++i) {
     if (!nonces[i]) continue;
     const bool taken = *nonces[i] > suspicious[i].nonce;
     if (taken || suspicious[i].sub_state == kTaken) {
-      co_await examine(suspicious[i], *nonces[i], latest->endpoint);
+      const bool gone = co_await examine(suspicious[i], *nonces[i], latest->endpoint);
+      ended = ended || gone;
     }
   }
-  co_return Worker::Next::kRest;
+  // A shared signer may have a long row of nonces that others took.
+  co_return ended ? Worker::Next::kAgain : Worker::Next::kRest;
 }
 
-awaitable<> HeadWatcher::examine(OpenHead head, std::int64_t nonce_at_head, std::size_t endpoint) {
+awaitable<bool> HeadWatcher::examine(OpenHead head, std::int64_t nonce_at_head, std::size_t endpoint) {
   const auto attempts = co_await list_attempts(chain_.database.pool(), head.tx_id);
   const auto tx = to_open_tx(head, attempts);
   const auto final = co_await final_block(chain_);
@@ -101,7 +104,7 @@ awaitable<> HeadWatcher::examine(OpenHead head, std::int64_t nonce_at_head, std:
   for (const auto& attempt : attempts) hashes.push_back(attempt.tx_hash);
   std::optional<evm::Receipt> ours;
   for (auto& receipt : co_await chain_.connector.receipts(hashes, endpoint)) {
-    if (!receipt) co_return;  // not all was answered: nothing is decided
+    if (!receipt) co_return false;  // not all was answered: nothing is decided
     if (!*receipt) continue;
     const auto& r = **receipt;
     const auto attempt = std::ranges::find(attempts, r.tx_hash, &AttemptView::tx_hash);
@@ -113,7 +116,7 @@ awaitable<> HeadWatcher::examine(OpenHead head, std::int64_t nonce_at_head, std:
   }
   facts.nonce = nonce;
   const auto* own = chain_.follower.window().head();
-  if (own == nullptr) co_return;
+  if (own == nullptr) co_return false;
   facts.head_number = own->number;
 
   const auto decision = decide(tx, facts);
@@ -160,12 +163,13 @@ awaitable<> HeadWatcher::examine(OpenHead head, std::int64_t nonce_at_head, std:
       break;
     }
     default:
-      co_return;
+      co_return false;
   }
-  co_await chain_.apply(std::move(steps));
+  const auto outcomes = co_await chain_.apply(std::move(steps));
   test_point("heads.committed");
   chain_.wake_promoter();
   chain_.wake_resubmitter();
+  co_return decision.verdict == Verdict::kConsumedElsewhere && outcomes.front() == StepOutcome::kDone;
 }
 
 }  // namespace fencepost::tx

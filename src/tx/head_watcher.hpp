@@ -22,7 +22,8 @@ class HeadWatcher {
 
  private:
   awaitable<Worker::Next> watch();
-  awaitable<> examine(OpenHead head, std::int64_t nonce_at_head, std::size_t endpoint);
+  // Whether that was its end, so that the signer has another head now.
+  awaitable<bool> examine(OpenHead head, std::int64_t nonce_at_head, std::size_t endpoint);
   Step stuck(const OpenHead& head, std::string sub_state, std::string why) const;
 
   ChainContext& chain_;

@@ -113,7 +113,7 @@ TEST_F(QueryPlans, go_by_the_indexes_of_open_work) {
       {sql::kPromote, {"idx_managed_tx_waiting", "idx_managed_tx_in_flight", "managed_tx_pkey"}},
       {sql::kLockRows, {"managed_tx_pkey"}},
       {sql::kApplySteps, {"managed_tx_pkey", "tx_attempt_pkey"}},
-      {sql::kClaimAttempts, {"managed_tx_pkey"}},
+      {sql::kClaimAttempts, {"tx_attempt_pkey"}},
       {sql::kClaimResubmits, {"managed_tx_pkey", "tx_attempt_pkey"}},
       {sql::kNoteChecks, {"managed_tx_pkey"}},
       {sql::kDueSubmits, {"idx_managed_tx_due"}},

@@ -167,25 +167,53 @@ const Statement kClaimAttempts{"tx_claim", R"(
    GROUP BY o.ord
    ORDER BY o.ord)"};
 
-// A lower nonce that waits for its next try holds back those above it: they could not be mined before it.
+// A lower nonce that waits for its next try holds back those above it: they could not be mined before it. Whose turn it
+// is goes by time, but each signer's transactions come from the lowest nonce up, also where the limit cuts them off.
+// What is due is asked of statement_timestamp(): an index cannot be searched for clock_timestamp(), which may change
+// from row to row.
 const Statement kDueSubmits{"tx_due_submits", R"(
-  SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.nonce, t.payload, t.gas_limit, t.retry_count,
+  WITH held AS MATERIALIZED (
+    SELECT signer, min(nonce) AS nonce
+      FROM managed_tx
+     WHERE chain_id = $2
+       AND state = 'ALLOCATED'
+       AND receipt_block IS NULL
+       AND next_resubmit_at > statement_timestamp()
+     GROUP BY signer
+  ),
+  turn AS MATERIALIZED (
+    SELECT d.signer, d.token, d.held_from, min(d.next_resubmit_at) AS since
+      FROM (SELECT t.signer, l.fencing_token AS token, h.nonce AS held_from, t.next_resubmit_at
+              FROM managed_tx AS t
+              JOIN signer_lease AS l
+                ON l.chain_id = t.chain_id AND l.signer = t.signer
+               AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
+              LEFT JOIN held AS h ON h.signer = t.signer
+             WHERE t.chain_id = $2
+               AND t.state = 'ALLOCATED'
+               AND t.receipt_block IS NULL
+               AND t.next_resubmit_at <= statement_timestamp()
+               AND (h.nonce IS NULL OR t.nonce < h.nonce)
+             ORDER BY t.next_resubmit_at
+             LIMIT $3) AS d
+     GROUP BY d.signer, d.token, d.held_from
+  )
+  SELECT t.chain_id, t.signer, turn.token, t.tx_id, t.nonce, t.payload, t.gas_limit, t.retry_count,
          t.tx_hash, '0x' || encode(a.raw, 'hex') AS raw, a.outcome, t.sub_state,
-         coalesce(a.attempt, 0) AS attempts, coalesce(a.claims, 0) AS claims
-    FROM managed_tx AS t
-    JOIN signer_lease AS l
-      ON l.chain_id = t.chain_id AND l.signer = t.signer
-     AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
+         coalesce(a.attempt, 0) AS attempts
+    FROM turn
+   CROSS JOIN LATERAL (SELECT *
+                         FROM managed_tx AS t
+                        WHERE t.chain_id = $2
+                          AND t.signer = turn.signer
+                          AND t.state = 'ALLOCATED'
+                          AND t.receipt_block IS NULL
+                          AND t.next_resubmit_at <= statement_timestamp()
+                          AND (turn.held_from IS NULL OR t.nonce < turn.held_from)
+                        ORDER BY t.nonce
+                        LIMIT $3) AS t
     LEFT JOIN tx_attempt AS a ON a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
-   WHERE t.chain_id = $2
-     AND t.state = 'ALLOCATED'
-     AND t.receipt_block IS NULL
-     AND t.next_resubmit_at <= clock_timestamp()
-     AND NOT EXISTS (SELECT FROM managed_tx AS b
-                      WHERE b.chain_id = t.chain_id AND b.signer = t.signer AND b.nonce < t.nonce
-                        AND b.state = 'ALLOCATED' AND b.receipt_block IS NULL
-                        AND b.next_resubmit_at > clock_timestamp())
-   ORDER BY t.next_resubmit_at, t.nonce
+   ORDER BY turn.since, t.signer, t.nonce
    LIMIT $3)"};
 
 const Statement kDueResubmits{"tx_due_resubmits", R"(
@@ -197,7 +225,7 @@ const Statement kDueResubmits{"tx_due_resubmits", R"(
    WHERE t.chain_id = $2
      AND t.state IN ('TRACKING', 'STUCK')
      AND t.receipt_block IS NULL
-     AND t.next_resubmit_at <= clock_timestamp()
+     AND t.next_resubmit_at <= statement_timestamp()
    ORDER BY t.next_resubmit_at
    LIMIT $3)"};
 

@@ -119,6 +119,8 @@ struct DueSubmit {
   std::int64_t attempts = 0;
   std::int64_t claims = 0;  // of that attempt
 };
+// At most `limit`, each signer's in nonce order and without a hole: one whose next try is later holds back those above
+// it.
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               std::size_t limit);
 

@@ -26,7 +26,7 @@ const Statement kFindRequests{"tx_find_requests", R"(
     FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS w(chain_id, signer, request_id, ord)
     JOIN managed_tx AS t USING (chain_id, signer, request_id))"};
 
-// Three statements for one question: a plan that serves every mixture of filters serves none of them.
+// Four statements for one question: a plan that serves every mixture of filters serves none of them.
 #define FENCEPOST_LIST_FILTERS                                                                                     \
   "($1::bigint IS NULL OR t.chain_id = $1) AND ($4::text[] IS NULL OR t.signer = ANY ($4)) AND ($5::uuid IS NULL " \
   "OR t.tx_id < $5)"
@@ -49,15 +49,32 @@ const Statement kListOfSigner{"tx_list_of_signer", R"(
    ORDER BY t.signer DESC, t.tx_id DESC
    LIMIT $6)"};
 
-// What operators ask for, among a million that are done.
-const Statement kListStuck{"tx_list_stuck", R"(
+// All open work is looked through, which is little; by tx_id it could be all that is finished.
+const Statement kListOpen{"tx_list_open", R"(
+  WITH open AS MATERIALIZED (
+    SELECT t.tx_id
+      FROM managed_tx AS t
+     WHERE )" FENCEPOST_LIST_FILTERS R"(
+       AND ($2::text IS NULL OR t.signer = $2)
+       AND t.state = $3
+       AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+  ),
+  page AS MATERIALIZED (
+    SELECT tx_id FROM open ORDER BY tx_id DESC LIMIT $6
+  )
+  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
+    FROM page
+    JOIN managed_tx AS t USING (tx_id)
+   ORDER BY t.tx_id DESC)"};
+
+const Statement kListTrouble{"tx_list_trouble", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
     FROM managed_tx AS t
    WHERE )" FENCEPOST_LIST_FILTERS R"(
      AND ($2::text IS NULL OR t.signer = $2)
-     AND t.state = 'STUCK'
-     AND $3::text = 'STUCK'
-   ORDER BY t.tx_id DESC
+     AND t.state = $3
+     AND t.state IN ('STUCK', 'FAILED_FINAL')
+   ORDER BY t.state DESC, t.tx_id DESC
    LIMIT $6)"};
 
 const Statement kListAttempts{"tx_attempts", R"(
@@ -103,6 +120,13 @@ const Statement kBacklogs{"tx_backlogs", R"(
 
 namespace {
 
+const Statement& list_statement(const TxFilter& filter) {
+  const auto& state = filter.state;
+  if (state == "STUCK" || state == "FAILED_FINAL") return sql::kListTrouble;
+  if (state == "CREATED" || state == "ALLOCATED" || state == "TRACKING") return sql::kListOpen;
+  return filter.signer ? sql::kListOfSigner : sql::kList;
+}
+
 SignerKey read_key(const pg::Row& row) {
   return {row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")};
 }
@@ -136,7 +160,7 @@ awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool
 }
 
 awaitable<std::vector<ManagedTx>> list_txs(pg::Pool& pool, TxFilter filter) {
-  const auto& statement = filter.state == "STUCK" ? sql::kListStuck : filter.signer ? sql::kListOfSigner : sql::kList;
+  const auto& statement = list_statement(filter);
   const auto rows = co_await pool.query(statement, filter.chain_id, filter.signer, filter.state, filter.allowed_signers,
                                         filter.before, filter.limit);
   std::vector<ManagedTx> out;

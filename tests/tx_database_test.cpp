@@ -1,0 +1,66 @@
+// PostgreSQL is restarted while clients create transactions: whoever loses an answer asks again with the same
+// requestId, and nothing is lost or done twice.
+#include <atomic>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/eventually.hpp"
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kClients = 8;
+constexpr std::size_t kEach = 25;
+
+TEST(tx_database, a_server_that_is_restarted_under_load_loses_nothing_and_repeats_nothing) {
+  TestCluster server;
+  TxCluster cluster({.nodes = 2, .settings = {.max_in_flight = 0}, .dsn = server.dsn()});
+  std::atomic<std::size_t> accepted{0};
+  std::atomic<std::size_t> lost{0};
+  {
+    std::vector<std::jthread> clients;
+    for (std::size_t client = 0; client < kClients; ++client) {
+      clients.emplace_back([&, client] {
+        for (std::size_t i = 0; i < kEach; ++i) {
+          const auto body = transfer(signer(client % 2), fmt::format("c{}-{}", client, i), 1);
+          const bool done = eventually(
+              [&, node = client]() mutable {
+                const auto answer = ask(cluster.create_ask(node++ % 2, body));
+                if (answer.status == 200 || answer.status == 202) return true;
+                ++lost;
+                // Never a refusal: it may have been accepted.
+                EXPECT_TRUE(answer.status == 0 || answer.status == 503 || answer.code() == "not_leader")
+                    << answer.status << answer.body;
+                return false;
+              },
+              60s);
+          EXPECT_TRUE(done);
+          ++accepted;
+        }
+      });
+    }
+    // In order once, as a crash the next time.
+    ASSERT_TRUE(eventually([&] { return accepted > kClients * kEach / 4; }, 60s));
+    ASSERT_TRUE(server->restart());
+    ASSERT_TRUE(eventually([&] { return accepted > kClients * kEach / 2; }, 60s));
+    server->kill();
+    ASSERT_TRUE(server->restart());
+  }
+  EXPECT_EQ(accepted, kClients * kEach);
+  EXPECT_GT(lost, 0U) << "no client noticed: the test has not tested anything";
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  const auto all = static_cast<std::int64_t>(kClients * kEach);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), std::to_string(all));
+  EXPECT_EQ(cluster.mined_count(signer(0)) + cluster.mined_count(signer(1)), all);
+  EXPECT_EQ(cluster.balance(recipient()), all);
+  EXPECT_EQ(cluster.sql("SELECT count(DISTINCT (signer, nonce)) FROM managed_tx"), std::to_string(all));
+  EXPECT_EQ(cluster.sql("SELECT max(nonce) FROM managed_tx"), std::to_string(all / 2 - 1));
+}
+
+}  // namespace
+}  // namespace fencepost::test
