@@ -200,7 +200,7 @@ const Statement kDueSubmits{"tx_due_submits", R"(
   )
   SELECT t.chain_id, t.signer, turn.token, t.tx_id, t.nonce, t.payload, t.gas_limit, t.retry_count,
          t.tx_hash, '0x' || encode(a.raw, 'hex') AS raw, a.outcome, t.sub_state,
-         coalesce(a.attempt, 0) AS attempts
+         coalesce(a.attempt, 0) AS attempts, coalesce(a.claims, 0) AS claims
     FROM turn
    CROSS JOIN LATERAL (SELECT *
                          FROM managed_tx AS t

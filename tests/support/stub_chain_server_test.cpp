@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/json.hpp"
+#include "base/random.hpp"
 #include "evm/evm_connector.hpp"
 #include "evm/private_key.hpp"
 #include "http/client.hpp"
@@ -107,13 +109,13 @@ awaitable<> live_a_life(StubChainServer& server, Executor loop) {
   for (const auto& sent : co_await connector.send(raw)) EXPECT_EQ(sent.outcome, evm::SubmitClass::kKnownTransaction);
   server.chain().mine();
   for (const auto& sent : co_await connector.send(raw)) EXPECT_EQ(sent.outcome, evm::SubmitClass::kNonceTooLow);
-  const auto head = co_await connector.block(evm::BlockTag::kLatest);
+  const auto head = co_await connector.block(evm::BlockTag::kLatest, std::nullopt);
   EXPECT_TRUE(head);
   if (!head) co_return;
   EXPECT_EQ(head->transactions, hashes);
   const auto receipts = co_await connector.receipts_in_block(head->header.hash, hashes, 0);
   EXPECT_TRUE(receipts && receipts->size() == hashes.size());
-  const auto nonce = co_await connector.nonce_at(to_hex0x(key.address()), 0);
+  const auto nonce = co_await connector.nonce_at(to_hex0x(key.address()), 0, std::nullopt);
   EXPECT_EQ(nonce.value_or(-1), 0);
   const auto fees = co_await connector.fee_history(4, 25);
   EXPECT_TRUE(fees && fees->next_base_fee == 1'000'000'000);
