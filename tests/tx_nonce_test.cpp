@@ -149,7 +149,7 @@ TEST(tx_nonce, an_exclusive_signer_whose_chain_nonce_is_ahead_waits_for_an_opera
 }
 
 TEST(tx_nonce, a_shared_signer_used_by_others_meanwhile_repeats_nothing) {
-  constexpr int kEach = 30;
+  constexpr int kEach = 15;
   TxCluster cluster({.nodes = 2, .settings = {.shared = true, .resubmit_interval = 1s, .nonce_state_timeout = 500ms}});
   std::jthread stranger([&] {
     for (int i = 0; i < kEach; ++i) send_directly(cluster, signer(0), recipient(7));

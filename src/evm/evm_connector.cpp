@@ -14,6 +14,8 @@
 namespace fencepost::evm {
 namespace {
 
+constexpr std::size_t kMaxSendBytes = 1024 * 1024;  // of raw transactions in one request
+
 // Up to here a batch of single receipts is less to carry than all the receipts of a block.
 constexpr std::size_t kFewReceipts = 8;
 // Blocks in one request.
@@ -231,13 +233,20 @@ awaitable<Result<std::optional<TransactionInfo>>> EvmConnector::transaction(std:
 }
 
 awaitable<std::vector<SendResult>> EvmConnector::send(std::vector<std::string> raw) {
-  std::vector<RpcCall> calls;
-  calls.reserve(raw.size());
-  for (const auto& transaction : raw) calls.push_back({"eth_sendRawTransaction", {transaction}});
-  const auto answers = co_await ask_all(std::move(calls), std::nullopt);
   std::vector<SendResult> results;
   results.reserve(raw.size());
-  for (std::size_t i = 0; i < raw.size(); ++i) results.push_back(send_result(answers[i], raw[i]));
+  while (results.size() < raw.size()) {
+    // Servers refuse requests over some megabytes: as many as fit, but at least one.
+    std::vector<RpcCall> calls;
+    std::size_t bytes = 0;
+    const auto first = results.size();
+    for (auto i = first; i < raw.size() && (calls.empty() || bytes + raw[i].size() <= kMaxSendBytes); ++i) {
+      bytes += raw[i].size();
+      calls.push_back({"eth_sendRawTransaction", {raw[i]}});
+    }
+    const auto answers = co_await ask_all(std::move(calls), std::nullopt);
+    for (std::size_t i = 0; i < answers.size(); ++i) results.push_back(send_result(answers[i], raw[first + i]));
+  }
   co_return results;
 }
 

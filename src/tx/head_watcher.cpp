@@ -169,7 +169,7 @@ awaitable<bool> HeadWatcher::examine(OpenHead head, std::int64_t nonce_at_head, 
   test_point("heads.committed");
   chain_.wake_promoter();
   chain_.wake_resubmitter();
-  co_return decision.verdict == Verdict::kConsumedElsewhere && outcomes.front() == StepOutcome::kDone;
+  co_return decision.verdict == Verdict::kConsumedElsewhere&& outcomes.front() == StepOutcome::kDone;
 }
 
 }  // namespace fencepost::tx

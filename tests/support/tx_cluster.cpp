@@ -124,6 +124,10 @@ void TxNode::launch(const std::vector<std::string>& env) {
 
 void TxNode::start(const std::vector<std::string>& env) {
   launch(env);
+  await_ready();
+}
+
+void TxNode::await_ready() {
   const bool ready = patiently([&] { return !running() || ask({.url = url("/readyz")}).status == 200; }, 60s);
   if (!ready || !running()) throw Exception(unavailable("node_failed", "the node does not start:\n" + output()));
 }
@@ -186,10 +190,7 @@ TxCluster::TxCluster(TxClusterOptions options) : options_(std::move(options)) {
   key_ = std::string(json::parse(made.out).at("key").as_string());
   if (!options_.start) return;
   for (auto& node : nodes_) node->launch();
-  for (auto& node : nodes_) {
-    const bool ready = patiently([&] { return ask({.url = node->url("/readyz")}).status == 200; }, 60s);
-    if (!ready) throw Exception(unavailable("node_failed", "the node does not start:\n" + node->output()));
-  }
+  for (auto& node : nodes_) node->await_ready();
 }
 
 Ask TxCluster::create_ask(std::size_t node, const json::object& body) const {

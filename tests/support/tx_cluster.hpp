@@ -61,6 +61,7 @@ class TxNode {
   // `launch` returns at once.
   void start(const std::vector<std::string>& env = {});
   void launch(const std::vector<std::string>& env = {});
+  void await_ready();
   void signal(int number);
   void kill();        // and waits for its end
   ExitStatus stop();  // SIGTERM, and waits
