@@ -45,9 +45,9 @@ await() {
 
 json() { sed -n "s|.*\"$1\":\"\{0,1\}\([^\",}]*\).*|\1|p" "$2"; }
 
-# start SIGNERS IN_FLIGHT
+# start SIGNERS IN_FLIGHT BLOCK_INTERVAL_MS
 start() {
-  "$build/bench/stub_chain_server" 100 >"$dir/chain.out" &
+  "$build/bench/stub_chain_server" "$3" >"$dir/chain.out" &
   chain_pid=$!
   await "the stub chain" grep -q '^port ' "$dir/chain.out"
   chain_url=http://127.0.0.1:$(awk '/^port /{print $2}' "$dir/chain.out")
@@ -101,7 +101,7 @@ report() {
   awk -v name="$1" -v value="$2" -v unit="$3" -v floor="$4" -v bar="$5" 'BEGIN {
     ratio = value / floor
     printf "%-22s %8.0f %s   floor %8.0f   ratio %.2f (bar %.2f) %s\n", name, value, unit, floor, ratio, bar,
-           ratio >= bar ? "reached" : "MISSED"
+           (ratio >= bar ? "reached" : "MISSED")
     exit !(ratio >= bar)
   }' || status=1
 }
@@ -164,35 +164,35 @@ calls_per_tx() {
     END {
       ratio = (seen[2] - seen[1]) / count
       printf "%-22s %8.3f per transaction beside the broadcast (bar 0.200) %s\n", "tx-rpc-calls", ratio,
-             ratio <= 0.2 ? "reached" : "MISSED"
+             (ratio <= 0.2 ? "reached" : "MISSED")
       exit !(ratio <= 0.2)
     }' <(cat "$dir/calls.before"; echo) <(cat "$dir/calls.after"; echo) || status=1
 }
 
 case $what in
   create)
-    start 1000 1
+    start 1000 1 3600000 # nothing is mined: only creating is measured
     compare tx-create-1-signer "$dir/one" 1 64 1.0
     compare tx-create-1000 "$dir/all" 1 64 1.0
     ;;
   batch)
-    start 1000 1
+    start 1000 1 3600000 # nothing is mined: only creating is measured
     compare tx-batch "$dir/all" 200 4 2.0
     ;;
   latency)
-    start 1 0
+    start 1 0 3600000
     load "$dir/one" 1 1 >/dev/null
     read -r _ p50 _ < <(load "$dir/one" 1 1)
     floor=$(pgbench_tps 1)
     awk -v p50="$p50" -v tps="$floor" 'BEGIN {
       floor = 1e6 / tps
       printf "%-22s %8.0f us p50   one commit %8.0f us   ratio %.2f (bar 3.00) %s\n", "tx-create-idle", p50, floor,
-             p50 / floor, p50 / floor <= 3 ? "reached" : "MISSED"
+             p50 / floor, (p50 / floor <= 3 ? "reached" : "MISSED")
       exit !(p50 / floor <= 3)
     }' || status=1
     ;;
   lifecycle)
-    start 2000 16
+    start 2000 16 100
     lifecycle 20000 >/dev/null # leases, plans, pages
     floor=$(pgbench_tps 64)
     curl -s "$chain_url/calls" >"$dir/calls.before"
