@@ -43,7 +43,7 @@ std::string told(const TxCluster& cluster, const std::string& tx_id, const std::
 }
 
 TEST(tx_chain, a_reorg_under_the_receipt_takes_it_back_and_it_is_mined_again) {
-  TxCluster cluster({.settings = {.confirmations = 6}, .anvil = {"--no-mining"}});
+  TxCluster cluster({.settings = {.confirmations = "6"}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "r", 1));
   const auto behind = cluster.create(0, transfer(signer(0), "behind", 1));
   ASSERT_TRUE(cluster.becomes(behind, "state", "TRACKING")) << cluster.describe();
@@ -78,7 +78,7 @@ TEST(tx_chain, a_reorg_under_the_receipt_takes_it_back_and_it_is_mined_again) {
 }
 
 TEST(tx_chain, a_reorg_above_the_receipt_is_told_and_leaves_it) {
-  TxCluster cluster({.settings = {.confirmations = 6, .progress = true}, .anvil = {"--no-mining"}});
+  TxCluster cluster({.settings = {.confirmations = "6", .progress = true}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "r", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
   cluster.mine(1);
@@ -100,6 +100,48 @@ TEST(tx_chain, a_reorg_above_the_receipt_is_told_and_leaves_it) {
   EXPECT_EQ(cluster.sql(
                 fmt::format("SELECT count(*) FROM step_history WHERE subject_id = '{}' AND sub_state = 'reorged'", id)),
             "0");
+}
+
+TEST(tx_chain, a_reorg_that_undoes_what_was_final_is_reported_and_changes_nothing) {
+  TxCluster cluster({.anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "v", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+  cluster.reorg(3);
+  cluster.mine(3);
+  EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("tx_finality_violated_total") == 1; }))
+      << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox_event WHERE type = 'TxFinalityViolated'"), "1");
+  EXPECT_EQ(cluster.column(id, "state"), "CONFIRMED");
+  EXPECT_EQ(cluster.mined_count(signer(0)), 0) << "sent again, though nobody decided that";
+}
+
+TEST(tx_chain, the_chains_own_word_may_say_what_is_final) {
+  // With one slot an epoch, anvil calls final what has two blocks on top of it.
+  TxCluster cluster({.settings = {.confirmations = "finalized"}, .anvil = {"--no-mining", "--slots-in-an-epoch", "1"}});
+  const auto id = cluster.create(0, transfer(signer(0), "t", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(id, kMined, "t")) << cluster.describe();
+  const auto finalized = [&] { return cluster.rpc("eth_getBlockByNumber", {"finalized", false}).at("number"); };
+  while (finalized().as_string() == "0x0") {
+    EXPECT_EQ(cluster.column(id, "state"), "TRACKING");
+    cluster.mine(1);
+  }
+  ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+}
+
+TEST(tx_chain, a_signer_without_money_waits_for_some) {
+  TxCluster cluster({.anvil = {"--block-time", "1"}});
+  cluster.rpc("anvil_setBalance", {signer(0), "0x0"});
+  const auto id = cluster.create(0, transfer(signer(0), "poor", 1));
+  ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "insufficient_funds")) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "state"), "ALLOCATED");
+  cluster.rpc("anvil_setBalance", {signer(0), "0xde0b6b3a7640000"});
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "coalesce(sub_state, '') || coalesce(error_message, '')"), "");
+  EXPECT_EQ(cluster.balance(recipient()), 1);
 }
 
 TEST(tx_chain, what_the_pool_has_dropped_is_sent_again_as_it_was) {
@@ -177,7 +219,7 @@ TEST(tx_chain, nobody_confirms_by_what_another_node_has_seen_on_another_fork) {
   // Two chains that have nothing in common above their first block, for the same chain id.
   Anvil own({"--no-mining"});
   TxCluster cluster({.nodes = 2,
-                     .settings = {.confirmations = 3},
+                     .settings = {.confirmations = "3"},
                      .anvil = {"--no-mining"},
                      .start = false,
                      .rpc_urls = {own.url(), other.url()}});

@@ -45,6 +45,19 @@ TEST(tx_create, a_hundred_at_once_with_one_request_id_are_one_transaction) {
   EXPECT_EQ(cluster.balance(recipient()), 7);
 }
 
+TEST(tx_create, a_node_that_may_not_forward_says_who_leads) {
+  TxCluster cluster({.nodes = 2, .settings = {.forwarding = false}});
+  cluster.create(0, transfer(signer(0), "a", 1));
+  const auto refused = ask(cluster.create_ask(1, transfer(signer(0), "b", 1)));
+  EXPECT_EQ(refused.status, 409U) << refused.body;
+  EXPECT_EQ(refused.code(), "not_leader");
+  EXPECT_TRUE(std::ranges::any_of(refused.headers, [](const auto& header) { return header.first == "Retry-After"; }));
+  // What was accepted anywhere is answered everywhere.
+  const auto known = ask(cluster.create_ask(1, transfer(signer(0), "a", 1)));
+  EXPECT_EQ(known.status, 200U) << known.body;
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "1");
+}
+
 struct Window {
   std::int64_t max_in_flight;
   std::size_t creates;
@@ -186,6 +199,25 @@ TEST_F(TxCreate, gas_is_estimated_when_it_is_not_given) {
   EXPECT_EQ(text_of(answer, "gas"), "21000");
   EXPECT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
   EXPECT_EQ(cluster_.balance(recipient()), 3);
+}
+
+TEST_F(TxCreate, an_answer_waits_as_long_as_it_is_told_to) {
+  auto request = cluster_.create_ask(0, transfer(signer(4), "w", 1));
+  request.url += "?wait=confirmed&timeout=30s";
+  const auto answer = ask_all({request}).front();
+  ASSERT_EQ(answer.status, 202U) << answer.body;
+  EXPECT_EQ(text_of(answer, "state"), "CONFIRMED");
+  const auto id = text_of(answer, "txId");
+  const auto named = cluster_.get(0, "/api/v1/tx/by-request?signer=" + signer(4) + "&requestId=w");
+  EXPECT_EQ(text_of(named, "txId"), id);
+  const auto history = cluster_.get(0, "/api/v1/tx/" + id + "/history").json();
+  std::string steps;
+  for (const auto& step : history.at("items").as_array()) {
+    steps += std::string(step.at("to").as_string()) + " ";
+    EXPECT_EQ(step.at("fencingToken").as_int64(), 1);
+    EXPECT_TRUE(step.at("node").as_string().starts_with("node0"));
+  }
+  EXPECT_EQ(steps, "ALLOCATED TRACKING TRACKING CONFIRMED ");
 }
 
 TEST_F(TxCreate, one_bad_item_of_a_batch_fails_alone) {

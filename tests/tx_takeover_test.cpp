@@ -66,7 +66,7 @@ std::vector<KillPoint> kill_points() {
       {"resubmitter.claimed", {.resubmit_interval = 300ms}, kNoBlocks, nothing},
       {"resubmitter.sent", {.resubmit_interval = 300ms}, kNoBlocks, nothing},
       {"heads.committed", {.stuck_after = 300ms}, kNoBlocks, nothing},
-      {"reorg.committed", {.confirmations = 20}, {"--block-time", "1", "--mixed-mining"}, reorganize},
+      {"reorg.committed", {.confirmations = "20"}, {"--block-time", "1", "--mixed-mining"}, reorganize},
   };
 }
 
@@ -85,7 +85,7 @@ TEST_P(TxKill, another_node_finishes_what_was_begun) {
   // Whoever got no answer asks again.
   for (const auto& body : bodies) cluster.create_by_retrying(1, body);
   cluster.rpc("evm_setIntervalMining", {1});
-  if (point.settings.confirmations > 2) {
+  if (point.settings.confirmations != "2") {
     ASSERT_TRUE(
         cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE receipt_block IS NOT NULL AND sub_state = "
                             "'mined' AND fencing_token > 1",
@@ -102,6 +102,20 @@ std::string readable(const testing::TestParamInfo<KillPoint>& info) {
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(at, TxKill, testing::ValuesIn(kill_points()), readable);
+
+TEST(tx_takeover, a_node_that_was_killed_goes_on_by_itself_when_it_is_started_again) {
+  TxCluster cluster({.start = false});
+  cluster.node(0).start({"FENCEPOST_TEST_KILL_AT=submitter.sent"});
+  const auto body = transfer(signer(0), "one", 1);
+  ask(cluster.create_ask(0, body));
+  ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
+  cluster.node(0).start();
+  // It is another node now, with a lease to wait for.
+  cluster.create_by_retrying(0, body);
+  expect_done_once(cluster, signer(0), 1);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
+  EXPECT_EQ(cluster.sql("SELECT fencing_token FROM signer_lease"), "2");
+}
 
 // How long the others may take to notice: the lease has to run out, then somebody looks for orphans.
 constexpr auto kTakeover = 2'000ms + 200ms + 500ms + 4s;

@@ -241,8 +241,8 @@ TEST_F(CreateRetry, would_fail_if_one_statement_locked_and_created) {
     ASSERT_NE(place, std::string::npos) << at;
     sql.replace(place, at.size(), with);
   };
-  put("WHERE l.owner_node = $1", "WHERE w.signer IN (SELECT signer FROM locked) AND l.owner_node = $1");
-  put("WITH item AS", fmt::format("WITH locked AS MATERIALIZED ({}), item AS", sql::kLockCursors.sql));
+  put("WHERE CASE WHEN", "WHERE w.signer IN (SELECT signer FROM locked) AND CASE WHEN");
+  put("WITH held AS", fmt::format("WITH locked AS MATERIALIZED ({}), held AS", sql::kLockCursors.sql));
   if (HasFatalFailure()) return;
 
   int failed = 0, fine = 0;
@@ -332,13 +332,15 @@ TEST_F(CreateProtocol, answers_with_the_transaction) {
 
     const std::vector<NewTx> more{new_tx(lease.key)};
     co_await create_batch(pool, "node-a", {{lease, 1}}, more);
-    auto waiting = co_await signers_waiting(pool, {lease, other});
+    auto waiting = co_await signers_waiting(pool, {{lease, 1}, {other, 1}});
+    EXPECT_TRUE(waiting.empty());  // its window is full
+    waiting = co_await signers_waiting(pool, {{lease, 2}, {other, 2}});
     EXPECT_EQ(waiting, std::vector<SignerKey>{lease.key});
     const auto promoted = co_await promote(pool, "node-a", {{lease, 2}});
     EXPECT_EQ(promoted.size(), 1u);
     EXPECT_EQ(promoted[0].key, lease.key);
     EXPECT_EQ(promoted[0].promoted, 1);
-    waiting = co_await signers_waiting(pool, {lease, other});
+    waiting = co_await signers_waiting(pool, {{lease, 0}, {other, 0}});
     EXPECT_TRUE(waiting.empty());
   });
 }

@@ -70,7 +70,7 @@ pg::Batch promote_statements(const std::string& node, const std::vector<Allotmen
 // Numbers those that wait, in creation order, as far as the windows are open. The signers that got any.
 awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std::vector<Allotment> allotments);
 
-// Of these, the ones with transactions that wait for a nonce.
-awaitable<std::vector<SignerKey>> signers_waiting(pg::Pool& pool, std::vector<SignerLease> leases);
+// Of these, the ones with transactions that wait for a nonce and, as it looks, with room for one.
+awaitable<std::vector<SignerKey>> signers_waiting(pg::Pool& pool, std::vector<Allotment> allotments);
 
 }  // namespace fencepost::tx

@@ -71,7 +71,7 @@ struct TxOptions {
   bool request_id_required = true;
   bool forwarding = true;
   std::chrono::milliseconds forward_timeout{10'000};
-  std::size_t writer_lanes = 4;
+  std::size_t writer_lanes = 2;
   std::size_t writer_batch = 256;
   std::uint32_t gas_margin_percent = 20;  // on top of an estimate
 };

@@ -20,23 +20,26 @@ Promoter::Promoter(ChainContext& chain)
           [this] { return promote_waiting(); }, chain.metrics) {}
 
 awaitable<Worker::Next> Promoter::promote_waiting() {
-  const auto leases = chain_.leases.held_on(chain_.chain_id());
-  if (leases.empty()) co_return Worker::Next::kRest;
-  std::unordered_map<SignerKey, SignerLease> by_key;
-  for (const auto& lease : leases) by_key.emplace(lease.key, lease);
+  std::unordered_map<SignerKey, Allotment> by_key;
+  std::vector<Allotment> held;
+  for (const auto& lease : chain_.leases.held_on(chain_.chain_id())) {
+    held.push_back({lease, chain_.options.window_of(lease.key.signer)});
+    by_key.emplace(lease.key, held.back());
+  }
+  if (held.empty()) co_return Worker::Next::kRest;
 
-  const auto waiting = co_await signers_waiting(chain_.database.pool(), leases);
+  const auto waiting = co_await signers_waiting(chain_.database.pool(), std::move(held));
   std::int64_t promoted = 0;
   for (std::size_t begin = 0; begin < waiting.size(); begin += kSignersPerCommit) {
     std::vector<Allotment> allotments;
     for (auto i = begin; i < std::min(begin + kSignersPerCommit, waiting.size()); ++i) {
-      allotments.push_back({by_key.at(waiting[i]), chain_.options.window_of(waiting[i].signer)});
+      allotments.push_back(by_key.at(waiting[i]));
     }
     for (const auto& one : co_await promote(chain_.database.pool(), chain_.node(), std::move(allotments))) {
       promoted += one.promoted;
       log::info("nonces given", {{"signer", one.key.signer},
                                  {"nodeId", chain_.node()},
-                                 {"fencingToken", by_key.at(one.key).fencing_token},
+                                 {"fencingToken", by_key.at(one.key).lease.fencing_token},
                                  {"transactions", one.promoted}});
     }
     test_point("promoter.committed");

@@ -46,7 +46,7 @@ node: {{name: {name}, advertise_url: "http://127.0.0.1:{port}"}}
 database: {{dsn: "{dsn}"}}
 http: {{port: {port}, rate_limit_per_second: 1000000, rate_limit_burst: 1000000}}
 keystore: {{dev_keys: [{keys}]}}
-tx: {{forward_timeout: 2s}}
+tx: {{forwarding: {forwarding}, forward_timeout: 2s}}
 lease: {{duration: {duration}ms, renew_interval: {renew}ms, clock_skew_allowance: {skew}ms}}
 chains:
   - name: anvil
@@ -59,7 +59,6 @@ chains:
     resubmit: {{interval: {resubmit}ms}}
     stuck: {{after: {stuck}ms}}
     nonce: {{nonce_state_timeout: {nonce_state}ms}}
-{more}
 )",
       fmt::arg("name", setup.name), fmt::arg("port", port), fmt::arg("dsn", setup.dsn),
       fmt::arg("keys", fmt::join(keys, ", ")), fmt::arg("duration", settings.lease_duration.count()),
@@ -68,7 +67,7 @@ chains:
       fmt::arg("shared", settings.shared), fmt::arg("required", settings.confirmations),
       fmt::arg("progress", settings.progress), fmt::arg("stale", settings.stale_receipt_timeout.count()),
       fmt::arg("resubmit", settings.resubmit_interval.count()), fmt::arg("stuck", settings.stuck_after.count()),
-      fmt::arg("nonce_state", settings.nonce_state_timeout.count()), fmt::arg("more", settings.more));
+      fmt::arg("nonce_state", settings.nonce_state_timeout.count()), fmt::arg("forwarding", settings.forwarding));
 }
 
 std::int64_t from_quantity(const json::value& value) {

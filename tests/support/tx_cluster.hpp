@@ -33,7 +33,7 @@ namespace fencepost::test {
 struct TxSettings {
   std::int64_t max_in_flight = 16;
   bool shared = false;
-  std::int64_t confirmations = 2;
+  std::string confirmations = "2";
   bool progress = false;
   std::chrono::milliseconds stale_receipt_timeout{2'000};
   std::chrono::milliseconds resubmit_interval{2'000};
@@ -42,7 +42,7 @@ struct TxSettings {
   std::chrono::milliseconds lease_duration{2'000};
   std::chrono::milliseconds renew_interval{500};
   std::chrono::milliseconds clock_skew_allowance{200};
-  std::string more;  // top-level YAML
+  bool forwarding = true;
 };
 
 // One `fencepost serve`.
