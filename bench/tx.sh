@@ -4,18 +4,19 @@
 # How fast transactions are created and brought to their end, beside pgbench inserting the same row into the same table
 # of the same PostgreSQL, one commit each, from 64 clients.
 #
-#   bench/tx.sh create|batch|lifecycle|latency path/to/build
+#   bench/tx.sh create|batch|lifecycle|latency|memory path/to/build
 #
 #   create     POST /api/v1/tx over 64 connections, for one signer and for 1,000
 #   batch      POST /api/v1/tx/batch, 200 in one request, over 4 connections, 1,000 signers
 #   lifecycle  created to CONFIRMED: 2,000 signers, 16 in flight each, 2 confirmations, a block every 100 ms
 #   latency    one create at a time on an idle node, beside one pgbench client
+#   memory     the node's largest resident size with 1,000,000 finished and 50,000 open transactions in the database
 #
 # Prints one line for each with the ratio to the floor; the exit code is 1 when one is under its bar.
 set -euo pipefail
 
-what=${1:?usage: bench/tx.sh create|batch|lifecycle|latency path/to/build}
-build=${2:?usage: bench/tx.sh create|batch|lifecycle|latency path/to/build}
+what=${1:?usage: bench/tx.sh create|batch|lifecycle|latency|memory path/to/build}
+build=${2:?usage: bench/tx.sh create|batch|lifecycle|latency|memory path/to/build}
 seconds=${SECONDS_PER_ROUND:-8}
 rounds=${ROUNDS:-3}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -153,6 +154,10 @@ all_ended() {
   [[ $(sql "SELECT count(*) FROM managed_tx WHERE chain_id = 31337 AND state NOT IN ('CONFIRMED', 'FAILED_FINAL')") == 0 ]]
 }
 
+all_led() {
+  [[ $(sql "SELECT count(*) FROM signer_lease WHERE expires_at < now()") == 0 ]]
+}
+
 # calls_per_tx COUNT: what was asked of the chain for each transaction, beside its broadcast.
 calls_per_tx() {
   awk -v count="$1" 'function total(text, all, n, parts, i, pair) {
@@ -199,6 +204,27 @@ case $what in
     report tx-lifecycle "$(lifecycle 60000)" "tx/s" "$floor" 0.2
     curl -s "$chain_url/calls" >"$dir/calls.after"
     calls_per_tx 60000
+    ;;
+  memory)
+    start 50 1 3600000
+    sql "INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit,
+                                 tx_hash, state, first_submitted_at, next_resubmit_at, receipt, receipt_block, receipt_hash,
+                                 confirmed_at)
+         SELECT gen_random_uuid(), 31337, s.signer, 'r' || n, n, n, '{\"to\": \"0x70997970c51812dc3a010c7d01b50e0d17dc79c8\"}', '',
+                21000, '0x' || lpad(to_hex(s.place * 100000 + n), 64, '0'),
+                CASE WHEN n < 20000 THEN 'CONFIRMED' ELSE 'TRACKING' END, clock_timestamp(),
+                clock_timestamp() + interval '1 hour',
+                CASE WHEN n < 20000 THEN '{\"status\": \"0x1\"}'::jsonb END, CASE WHEN n < 20000 THEN 0 END,
+                CASE WHEN n < 20000 THEN '0x' END, CASE WHEN n < 20000 THEN clock_timestamp() END
+           FROM (SELECT signer, row_number() OVER () AS place FROM signer_lease) AS s, generate_series(0, 20999) AS n"
+    sql "INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token)
+         SELECT chain_id, tx_hash, tx_id, 1, 'original', decode(repeat('ab', 110), 'hex'), 0 FROM managed_tx"
+    sql "UPDATE signer_nonce_cursor SET next_nonce = 21000"
+    await "the leases" all_led
+    sleep 45 # several rounds of every worker
+    awk '/^VmHWM/ { mb = $2 / 1024
+      printf "%-22s %8.0f MB (bar 300) %s\n", "tx-memory", mb, (mb <= 300 ? "reached" : "MISSED"); exit !(mb <= 300) }' \
+      "/proc/$node_pid/status" || status=1
     ;;
   *)
     echo "bench/tx.sh: unknown benchmark '$what'" >&2

@@ -173,7 +173,7 @@ TEST(evm_chain, questions_of_a_node_are_answered) {
     EXPECT_GT(*co_await chain.gas_price(), 0);
     const auto fees = co_await chain.fee_history(10, 50);
     EXPECT_TRUE(fees.has_value()) << fees.error().to_string();
-    EXPECT_EQ(fees->tips.size(), 10U);
+    EXPECT_THAT(fees->tips.size(), ::testing::AnyOf(9, 10)) << "anvil adds the newest block to it a moment later";
     EXPECT_EQ(co_await chain.syncing(std::nullopt), false);
     CallRequest transfer{.from = account(0), .to = account(1), .value = 1};
     EXPECT_EQ(co_await chain.estimate_gas(transfer), Uint256(21'000));
@@ -313,8 +313,8 @@ TEST_F(FollowedChain, a_chain_that_is_wound_back_is_followed_when_it_goes_on) {
 }
 
 TEST_F(FollowedChain, another_node_takes_over_and_a_new_chain_is_noticed) {
-  test::Anvil first;
-  const test::Anvil second;
+  test::Anvil first({"--timestamp", "1800000000"});  // otherwise two of the same second have the same genesis
+  const test::Anvil second({"--timestamp", "1800000100"});
   follow({first.url(), second.url()}, [&](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     co_await link.ask("anvil_mine", {"0x5"});
     EXPECT_TRUE(co_await arrives(link, follower, listener));
@@ -331,16 +331,15 @@ TEST_F(FollowedChain, another_node_takes_over_and_a_new_chain_is_noticed) {
 
 TEST_F(FollowedChain, a_restart_goes_on_where_the_last_one_stopped) {
   const test::Anvil anvil;
+  const auto mine = [&](const char* blocks) {
+    with_chain(anvil, [blocks](Link& link) -> awaitable<> { co_await link.ask("anvil_mine", {blocks}); });
+  };
+  mine("0x64");
   follow({anvil.url()}, [](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
-    co_await link.ask("anvil_mine", {"0x64"});
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     EXPECT_EQ(listener.chain.front().number, 37);
   });
-  test::on_loop([&]() -> awaitable<> {
-    const auto executor = co_await this_executor();
-    Link link(executor, {anvil.url()});
-    co_await link.ask("anvil_mine", {"0xc8"});
-  });
+  mine("0xc8");
   follow({anvil.url()}, [](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     EXPECT_EQ(listener.chain.front().number, 101) << "nothing that was mined meanwhile is missed";

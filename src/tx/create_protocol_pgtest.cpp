@@ -47,7 +47,8 @@ class CreateProtocol : public ProtocolTest {
     std::string out;
     for (const auto row : last) {
       if (!out.empty()) out += ' ';
-      out += row.is_null("nonce") ? "-" : row.get<std::string>("nonce");
+      const auto nonce = row.is_null("nonce") ? "new_nonce" : "nonce";  // of one that was there, or of a new one
+      out += row.is_null(nonce) ? "-" : row.get<std::string>(nonce);
     }
     return out;
   }

@@ -39,8 +39,9 @@ const Statement kCreateBatch{"tx_create_batch", R"(
   WITH held AS MATERIALIZED (
     SELECT w.slot, w.chain_id, w.signer, w.token, c.next_nonce, c.next_creation, c.needs_reconcile,
            CASE WHEN c.next_nonce IS NULL THEN 0
-                WHEN EXISTS (SELECT FROM managed_tx AS t
-                              WHERE t.chain_id = w.chain_id AND t.signer = w.signer AND t.state = 'CREATED') THEN 0
+                WHEN (SELECT true FROM managed_tx AS t  -- not EXISTS, which might read all of them into a hash
+                       WHERE t.chain_id = w.chain_id AND t.signer = w.signer AND t.state = 'CREATED'
+                       LIMIT 1) THEN 0
                 WHEN w.max_in_flight = 0 THEN 2147483647
                 ELSE w.max_in_flight - (SELECT count(*) FROM managed_tx AS t
                                          WHERE t.chain_id = w.chain_id AND t.signer = w.signer
