@@ -7,8 +7,9 @@ namespace fencepost::tx {
 BacklogGauges::BacklogGauges(ChainContext& chain)
     : chain_(chain),
       worker_(
-          chain.home, {.name = "tx_backlog_gauges", .interval = std::chrono::seconds(10)}, [this] { return refresh(); },
-          chain.metrics) {}
+          chain.home,
+          {.name = "tx_backlog_gauges", .interval = std::chrono::seconds(10), .stop_grace = ChainContext::kStopGrace},
+          [this] { return refresh(); }, chain.metrics) {}
 
 Metrics::Gauge& BacklogGauges::open_gauge(const std::string& state) {
   return chain_.metrics.gauge("tx_backlog", "Open transactions of the signers that this node leads",

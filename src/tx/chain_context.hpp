@@ -46,6 +46,10 @@ struct ChainContext {
   // The same for claims.
   awaitable<std::vector<StepOutcome>> claim(std::vector<Claim> claims);
 
+  // For what a worker is in the middle of when the node stops. Short: a step that is cut off is as safe as a crash, and
+  // a database that hangs must not keep the node from giving its leases back.
+  static constexpr std::chrono::milliseconds kStopGrace{500};
+
   // How long until the next try of something that failed `tries` times in a row: 1 s, 2 s, 4 s, … 60 s.
   static std::chrono::milliseconds retry_delay(std::int32_t tries);
 };

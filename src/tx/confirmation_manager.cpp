@@ -31,8 +31,9 @@ ConfirmationManager::ConfirmationManager(ChainContext& chain)
       violated_total_(chain.metrics.counter("tx_finality_violated_total", "Ended transactions undone by a reorg")),
       create_to_final_(chain.metrics.latency("tx_create_to_final_seconds", "From creation to the end")),
       worker_(
-          chain.home, {.name = "tx_confirmations", .interval = std::chrono::seconds(2)}, [this] { return advance(); },
-          chain.metrics) {}
+          chain.home,
+          {.name = "tx_confirmations", .interval = std::chrono::seconds(2), .stop_grace = ChainContext::kStopGrace},
+          [this] { return advance(); }, chain.metrics) {}
 
 awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {
   std::map<SignerKey, std::pair<SignerLease, std::int64_t>> lowest;

@@ -36,8 +36,9 @@ OpenTx to_open_tx(const OpenHead& head, const std::vector<AttemptView>& attempts
 HeadWatcher::HeadWatcher(ChainContext& chain)
     : chain_(chain),
       worker_(
-          chain.home, {.name = "tx_head_watcher", .interval = std::chrono::seconds(2)}, [this] { return watch(); },
-          chain.metrics) {}
+          chain.home,
+          {.name = "tx_head_watcher", .interval = std::chrono::seconds(2), .stop_grace = ChainContext::kStopGrace},
+          [this] { return watch(); }, chain.metrics) {}
 
 Step HeadWatcher::stuck(const OpenHead& head, std::string sub_state, std::string why) const {
   Step step(head.lease, head.tx_id, head.state, TxState::kStuck, why);

@@ -12,6 +12,9 @@ namespace {
 // waits as CREATED.
 constexpr auto kPreparationPatience = std::chrono::seconds(2);
 constexpr std::size_t kTakenAtOnce = 256;
+// A database that does not answer by then lets the leases run out by themselves.
+constexpr auto kFarewell = std::chrono::milliseconds(1'000);
+constexpr auto kStopGrace = std::chrono::milliseconds(500);
 constexpr auto kAdoptPause = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -35,10 +38,12 @@ LeaseManager::LeaseManager(Executor home, pg::Database& database, NodeIdentity i
           home,
           {.name = "lease_renewal",
            .interval = options.renew_interval,
-           .backoff = {.initial = std::chrono::milliseconds(100), .cap = options.renew_interval}},
+           .backoff = {.initial = std::chrono::milliseconds(100), .cap = options.renew_interval},
+           .stop_grace = kStopGrace},
           [this] { return renew(); }, metrics),
       adopt_worker_(
-          home, {.name = "lease_adoption", .interval = options.renew_interval}, [this] { return adopt(); }, metrics) {}
+          home, {.name = "lease_adoption", .interval = options.renew_interval, .stop_grace = kStopGrace},
+          [this] { return adopt(); }, metrics) {}
 
 void LeaseManager::start() {
   renew_worker_.start();
@@ -55,10 +60,10 @@ awaitable<> LeaseManager::stop() {
     known_.clear();
   }
   if (!leases.empty()) {
-    co_await release_leases(database_.pool(), identity_.node_id, leases);
+    co_await release_leases(database_.pool(), identity_.node_id, leases, kFarewell);
     log::info("leases given back", {{"leases", leases.size()}});
   }
-  co_await forget_node(database_.pool(), identity_.node_id);
+  co_await forget_node(database_.pool(), identity_.node_id, kFarewell);
 }
 
 std::optional<SignerLease> LeaseManager::held(const SignerKey& key) {

@@ -313,11 +313,12 @@ awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string nod
   co_return read_leases(rows);
 }
 
-awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases) {
+awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
+                           std::optional<std::chrono::milliseconds> timeout) {
   const LeaseColumns w(leases);
   pg::Batch batch;
   batch.add(sql::kReleaseLeases, node, w.chains, w.signers, w.tokens).add(kTell, kLeaseChannel);
-  co_await pool.run(std::move(batch));
+  co_await pool.run(std::move(batch), {.timeout = timeout});
 }
 
 awaitable<std::optional<LeaseView>> find_lease(pg::Pool& pool, SignerKey key, LeaseTimes times) {
@@ -364,8 +365,10 @@ awaitable<> heartbeat(pg::Pool& pool, std::string node_id, std::string advertise
   co_await pool.run(std::move(batch));
 }
 
-awaitable<> forget_node(pg::Pool& pool, std::string node_id) {
-  co_await pool.execute(kForgetNode, node_id);
+awaitable<> forget_node(pg::Pool& pool, std::string node_id, std::optional<std::chrono::milliseconds> timeout) {
+  pg::Batch batch;
+  batch.add(kForgetNode, node_id);
+  co_await pool.run(std::move(batch), {.timeout = timeout});
 }
 
 awaitable<std::vector<ClusterNode>> list_nodes(pg::Pool& pool) {

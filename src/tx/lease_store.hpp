@@ -64,7 +64,9 @@ awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string nod
                                                  LeaseTimes times);
 
 // Gives them up, so that the next one need not wait; tells all nodes on `kLeaseChannel`.
-awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases);
+// Throws CommitUnknown when there is no answer within `timeout`.
+awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
+                           std::optional<std::chrono::milliseconds> timeout = std::nullopt);
 
 inline constexpr std::string_view kLeaseChannel = "fencepost_lease";
 
@@ -81,7 +83,8 @@ awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::
 awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<SignerLease> leases);
 
 awaitable<> heartbeat(pg::Pool& pool, std::string node_id, std::string advertise_url, std::string version);
-awaitable<> forget_node(pg::Pool& pool, std::string node_id);
+awaitable<> forget_node(pg::Pool& pool, std::string node_id,
+                        std::optional<std::chrono::milliseconds> timeout = std::nullopt);
 awaitable<std::vector<ClusterNode>> list_nodes(pg::Pool& pool);
 
 }  // namespace fencepost::tx

@@ -18,8 +18,9 @@ NonceKeeper::NonceKeeper(ChainContext& chain)
                                       "Signers that this node leads and that wait for an operator",
                                       {{"chain", chain.options.name}})),
       worker_(
-          chain.home, {.name = "tx_nonce_keeper", .interval = std::chrono::seconds(1)}, [this] { return follow(); },
-          chain.metrics) {}
+          chain.home,
+          {.name = "tx_nonce_keeper", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
+          [this] { return follow(); }, chain.metrics) {}
 
 awaitable<> NonceKeeper::on_taken(std::vector<SignerLease> leases) {
   std::erase_if(leases, [&](const SignerLease& lease) { return lease.key.chain_id != chain_.chain_id(); });

@@ -16,7 +16,8 @@ constexpr std::size_t kSignersPerCommit = 256;
 Promoter::Promoter(ChainContext& chain)
     : chain_(chain),
       worker_(
-          chain.home, {.name = "tx_promoter", .interval = std::chrono::seconds(1)},
+          chain.home,
+          {.name = "tx_promoter", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
           [this] { return promote_waiting(); }, chain.metrics) {}
 
 awaitable<Worker::Next> Promoter::promote_waiting() {

@@ -48,7 +48,8 @@ ReceiptChecker::ReceiptChecker(ChainContext& chain)
       checks_(chain.home, "receipt checks", chain.options.confirmations.receipt_workers),
       submit_to_mined_(chain.metrics.latency("tx_submit_to_mined_seconds", "From the first broadcast to the receipt")),
       worker_(
-          chain.home, {.name = "tx_receipt_checker", .interval = std::chrono::seconds(1)},
+          chain.home,
+          {.name = "tx_receipt_checker", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
           [this] { return check_stale(); }, chain.metrics) {}
 
 awaitable<> ReceiptChecker::stop() {

@@ -12,7 +12,8 @@ constexpr std::size_t kBatch = 500;
 Resubmitter::Resubmitter(ChainContext& chain)
     : chain_(chain),
       worker_(
-          chain.home, {.name = "tx_resubmitter", .interval = std::chrono::seconds(1)},
+          chain.home,
+          {.name = "tx_resubmitter", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
           [this] { return resubmit_due(); }, chain.metrics) {}
 
 awaitable<Worker::Next> Resubmitter::resubmit_due() {

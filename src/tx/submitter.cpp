@@ -25,8 +25,9 @@ Submitter::Submitter(ChainContext& chain)
     : chain_(chain),
       fees_(chain.connector, chain.follower, chain.options.fees),
       worker_(
-          chain.home, {.name = "tx_submitter", .interval = std::chrono::seconds(1)}, [this] { return submit_due(); },
-          chain.metrics) {}
+          chain.home,
+          {.name = "tx_submitter", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
+          [this] { return submit_due(); }, chain.metrics) {}
 
 void Submitter::count(std::string_view result) {
   chain_.metrics.counter("tx_submit_total", "First broadcasts", {{"result", std::string(result)}}).Increment();

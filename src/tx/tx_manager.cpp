@@ -5,6 +5,7 @@
 #include "evm/header_store.hpp"
 #include "evm/json_rpc.hpp"
 #include "http/client.hpp"
+#include "runtime/gather.hpp"
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
 #include "tx/backlog_gauges.hpp"
@@ -38,6 +39,12 @@ std::size_t window_for(const Finality& rule) {
 }
 
 }  // namespace
+
+template <class Part>
+awaitable<bool> stop_one(Part& part) {
+  co_await part.stop();
+  co_return true;
+}
 
 // One chain with its workers, all on one loop.
 class TxManager::Chain {
@@ -96,16 +103,19 @@ class TxManager::Chain {
     follower_.start();
   }
 
+  // All at once: whatever one is in the middle of may be cut off anywhere, as a crash would.
   awaitable<> stop() {
-    co_await follower_.stop();
-    co_await gauges_.stop();
-    co_await heads_.stop();
-    co_await confirmations_.stop();
-    co_await receipts_.stop();
-    co_await resubmitter_.stop();
-    co_await submitter_.stop();
-    co_await promoter_.stop();
-    co_await nonces_.stop();
+    std::vector<awaitable<bool>> stops;
+    stops.push_back(stop_one(follower_));
+    stops.push_back(stop_one(gauges_));
+    stops.push_back(stop_one(heads_));
+    stops.push_back(stop_one(confirmations_));
+    stops.push_back(stop_one(receipts_));
+    stops.push_back(stop_one(resubmitter_));
+    stops.push_back(stop_one(submitter_));
+    stops.push_back(stop_one(promoter_));
+    stops.push_back(stop_one(nonces_));
+    co_await gather(std::move(stops));
   }
 
   awaitable<ChainStatus> status() {
