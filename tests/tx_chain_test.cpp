@@ -102,6 +102,47 @@ TEST(tx_chain, a_reorg_above_the_receipt_is_told_and_leaves_it) {
             "0");
 }
 
+TEST(tx_chain, a_list_that_was_told_and_breaks_is_told_anew_also_without_progress) {
+  TxCluster cluster({.settings = {.confirmations = "9"}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "r", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(2);
+  ASSERT_TRUE(cluster.becomes(id, kMined, "t")) << cluster.describe();
+  cluster.reorg(2);
+  ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "reorged")) << cluster.describe();
+  ASSERT_TRUE(eventually([&] {
+    return !cluster.rpc("eth_getTransactionByHash", {cluster.column(id, "tx_hash")}).is_null();
+  })) << cluster.describe();
+  // Told with the block on top of it, which then dies.
+  cluster.node(0).signal(SIGSTOP);
+  cluster.mine(2);
+  cluster.node(0).signal(SIGCONT);
+  ASSERT_TRUE(cluster.becomes(id, "told_block - receipt_block", "1")) << cluster.describe();
+  const auto told_hash = cluster.column(id, "told_hash");
+  cluster.reorg(1);
+  ASSERT_TRUE(cluster.becomes(id, fmt::format("told_hash <> '{}'", told_hash), "t")) << cluster.describe();
+  EXPECT_EQ(told(cluster, id, "TxConfirmations"), "true:0 true:2 true:2");
+  EXPECT_EQ(cluster.column(id, "coalesce(sub_state, '')"), "mined");
+}
+
+TEST(tx_chain, a_reorg_that_nobody_saw_is_noticed_by_whoever_comes_next) {
+  TxCluster cluster({.settings = {.confirmations = "20"}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "r", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(2);
+  ASSERT_TRUE(cluster.becomes(id, kMined, "t")) << cluster.describe();
+  cluster.node(0).kill();
+  cluster.reorg(2);
+  cluster.node(0).start();
+  ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "reorged")) << cluster.describe();
+  EXPECT_EQ(told(cluster, id, "TxConfirmations"), "true:0");
+  ASSERT_TRUE(eventually([&] {
+    return !cluster.rpc("eth_getTransactionByHash", {cluster.column(id, "tx_hash")}).is_null();
+  })) << cluster.describe();
+  cluster.mine(21);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+}
+
 TEST(tx_chain, a_reorg_that_undoes_what_was_final_is_reported_and_changes_nothing) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "v", 1));

@@ -148,6 +148,30 @@ TEST(tx_nonce, an_exclusive_signer_whose_chain_nonce_is_ahead_waits_for_an_opera
   EXPECT_EQ(cluster.balance(recipient()), 2);
 }
 
+TEST(tx_nonce, a_nonce_that_others_used_ends_without_an_alarm) {
+  TxCluster cluster(
+      {.settings = {.shared = true, .confirmations = "6", .stuck_after = 200ms, .nonce_state_timeout = 200ms},
+       .anvil = {"--no-mining"}});
+  const auto ours = cluster.create(0, transfer(signer(0), "ours", 1));
+  ASSERT_TRUE(cluster.becomes(ours, "state", "TRACKING")) << cluster.describe();
+  send_directly(cluster, signer(0), recipient(7));
+  cluster.mine(1);
+  const std::string external = "SELECT count(*) FROM managed_tx WHERE sub_state = 'external' AND state = 'TRACKING'";
+  ASSERT_TRUE(cluster.sql_becomes(external, "1")) << cluster.describe();
+  // Each round of the watcher sees it taken and not final, long after stuck.after.
+  const auto rounds = cluster.node(0).metric("worker_runs_total");
+  ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("worker_runs_total") > rounds + 60; }));
+  cluster.mine(6);
+  ASSERT_TRUE(
+      cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
+      << cluster.describe();
+  EXPECT_EQ(
+      cluster.sql("SELECT string_agg(h.to_state, ' ' ORDER BY h.seq) FROM step_history AS h JOIN managed_tx AS t ON "
+                  "t.tx_id = h.subject_id WHERE t.sub_state = 'external'"),
+      "TRACKING FAILED_FINAL");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox_event WHERE type = 'TxStuck'"), "0");
+}
+
 TEST(tx_nonce, a_shared_signer_used_by_others_meanwhile_repeats_nothing) {
   constexpr int kEach = 15;
   TxCluster cluster({.nodes = 2, .settings = {.shared = true, .resubmit_interval = 1s, .nonce_state_timeout = 500ms}});

@@ -66,7 +66,7 @@ std::vector<KillPoint> kill_points() {
       {"resubmitter.claimed", {.resubmit_interval = 300ms}, kNoBlocks, nothing},
       {"resubmitter.sent", {.resubmit_interval = 300ms}, kNoBlocks, nothing},
       {"heads.committed", {.stuck_after = 300ms}, kNoBlocks, nothing},
-      {"reorg.committed", {.confirmations = "20"}, {"--block-time", "1", "--mixed-mining"}, reorganize},
+      {"reorg.committed", {.confirmations = "20"}, kSecondBlocks, reorganize},
   };
 }
 

@@ -40,7 +40,7 @@ CREATE TABLE signer_nonce_cursor (
 -- No foreign keys on the two hot tables: each check would be a look-up per row, and every writer holds the lease row
 -- it would look up.
 CREATE TABLE managed_tx (
-  tx_id              uuid        PRIMARY KEY,
+  tx_id              uuid        NOT NULL,
   chain_id           bigint      NOT NULL,
   signer             text        NOT NULL,
   request_id         text        NULL CHECK (octet_length(request_id) BETWEEN 1 AND 128),
@@ -75,9 +75,6 @@ CREATE TABLE managed_tx (
   CONSTRAINT managed_tx_confirmed_is_mined CHECK (state <> 'CONFIRMED' OR (receipt IS NOT NULL AND confirmed_at IS NOT NULL))
 );
 
-CREATE UNIQUE INDEX uq_managed_tx_signer_request_id ON managed_tx (chain_id, signer, request_id)
-  WHERE request_id IS NOT NULL;
-CREATE UNIQUE INDEX uq_managed_tx_signer_nonce ON managed_tx (chain_id, signer, nonce) WHERE nonce IS NOT NULL;
 CREATE INDEX idx_managed_tx_tx_hash ON managed_tx (tx_hash) WHERE tx_hash IS NOT NULL;
 -- Pages of a signer's transactions, newest first: tx_id is in order of time.
 CREATE INDEX idx_managed_tx_signer_tx_id ON managed_tx (signer, tx_id);
@@ -100,6 +97,13 @@ CREATE INDEX idx_managed_tx_due_resubmit ON managed_tx (chain_id, next_resubmit_
 CREATE INDEX idx_managed_tx_trouble ON managed_tx (state, tx_id) WHERE state IN ('STUCK', 'FAILED_FINAL');
 CREATE INDEX idx_managed_tx_mined ON managed_tx (chain_id, receipt_block)
   WHERE state IN ('TRACKING', 'STUCK') AND receipt_block IS NOT NULL;
+
+-- Last, because of indexes that cost the same PostgreSQL takes the newest, and while the table is empty all cost the
+-- same: a plan made then must not go by the wrong one.
+CREATE UNIQUE INDEX uq_managed_tx_signer_nonce ON managed_tx (chain_id, signer, nonce) WHERE nonce IS NOT NULL;
+CREATE UNIQUE INDEX uq_managed_tx_signer_request_id ON managed_tx (chain_id, signer, request_id)
+  WHERE request_id IS NOT NULL;
+ALTER TABLE managed_tx ADD PRIMARY KEY (tx_id);
 
 -- Every transaction that was ever signed for, or said to have, a nonce of ours. Blocks are matched against these.
 CREATE TABLE tx_attempt (

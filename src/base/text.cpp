@@ -106,6 +106,25 @@ std::string repair_utf8(std::string_view text) {
   return out;
 }
 
+std::string plain_text(std::string_view text, std::size_t max_bytes) {
+  constexpr std::string_view kMore = "…";
+  // A broken byte only grows, so what is cut off here could not have been shown anyway.
+  const auto valid = repair_utf8(text.substr(0, max_bytes + 4));
+  std::string out;
+  out.reserve(valid.size());
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(valid[i]);
+    const bool c1 = byte == 0xc2 && static_cast<unsigned char>(valid[i + 1]) < 0xa0;
+    if (c1) ++i;
+    out += c1 || byte < ' ' || byte == 0x7f ? ' ' : valid[i];
+  }
+  if (out.size() <= max_bytes) return out;
+  auto end = max_bytes - std::min(max_bytes, kMore.size());
+  while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xc0) == 0x80) --end;  // not inside a character
+  out.resize(end);
+  return out += kMore;
+}
+
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates) {
   if (word.empty() || word.size() > kLongestWord) return std::nullopt;
   std::optional<std::string_view> best;

@@ -16,6 +16,10 @@ std::string quote(std::string_view text, std::size_t max_bytes = 64);
 // The text as valid UTF-8: each byte that belongs to no character becomes U+FFFD.
 std::string repair_utf8(std::string_view text);
 
+// The text as one line that any terminal and any database takes: valid UTF-8, a space for each control character, cut
+// to at most `max_bytes` ("…" at the end says that more followed).
+std::string plain_text(std::string_view text, std::size_t max_bytes);
+
 // The candidate that differs from `word` by the fewest typing errors; nullopt when none is near enough to be
 // what was meant. Words over 64 characters have none: the distance costs the product of the lengths.
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);

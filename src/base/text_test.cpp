@@ -48,6 +48,16 @@ TEST(text, repairs_broken_utf8_and_leaves_the_rest_alone) {
   EXPECT_EQ(repair_utf8(""), "");
 }
 
+TEST(text, plain_text_is_one_line_of_limited_length) {
+  EXPECT_EQ(plain_text("größe\n\t你好", 64), "größe  你好");
+  EXPECT_EQ(plain_text(std::string_view("a\0b\x1b[31m\x7f", 9), 64), "a b [31m ");
+  EXPECT_EQ(plain_text("a\xc2\x85z", 64), "a z");
+  EXPECT_EQ(plain_text("bad \xff", 64), "bad \xef\xbf\xbd");
+  EXPECT_EQ(plain_text(std::string(10, 'x'), 10), std::string(10, 'x'));
+  EXPECT_EQ(plain_text(std::string(11, 'x'), 10), std::string(7, 'x') + "…");
+  EXPECT_EQ(plain_text("ééééééé", 8), "éé…");
+}
+
 TEST(text, finds_the_word_that_was_meant) {
   constexpr std::array<std::string_view, 4> kWords{"duration", "renew_interval", "enabled", "id"};
   EXPECT_EQ(nearest("duraton", kWords), "duration");

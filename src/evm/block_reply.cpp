@@ -70,6 +70,12 @@ std::string address_of(ondemand::value value, std::string_view member) {
   return address;
 }
 
+std::string data_of(ondemand::value value, std::string_view member) {
+  const auto text = text_of(value, member);
+  if (!from_hex0x(text)) throw BadShape{fmt::format("{} is not data: {}", member, quote(text))};
+  return lowercase(text);
+}
+
 Uint256 uint256_of(ondemand::value value, std::string_view member) {
   const auto text = text_of(value, member);
   auto number = parse_quantity(text);
@@ -172,7 +178,7 @@ Receipt read_receipt(ondemand::object object) {
 
 TransactionInfo read_transaction(ondemand::object object) {
   TransactionInfo info;
-  Members members{"hash", "from", "nonce"};
+  Members members{"hash", "from", "nonce", "value", "input"};
   for (auto field : object) {
     const std::string_view key = field.unescaped_key().value();
     ondemand::value value = field.value();
@@ -185,6 +191,14 @@ TransactionInfo read_transaction(ondemand::object object) {
     } else if (key == "nonce") {
       members.saw("nonce");
       info.nonce = int64_of(value, key);
+    } else if (key == "to") {
+      if (!value.is_null()) info.to = address_of(value, key);
+    } else if (key == "value") {
+      members.saw("value");
+      info.value = uint256_of(value, key);
+    } else if (key == "input") {
+      members.saw("input");
+      info.data = data_of(value, key);
     } else if (key == "blockHash") {
       members.saw("blockHash");
       if (!value.is_null()) info.block_hash = hash_of(value, key);

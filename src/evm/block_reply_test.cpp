@@ -206,20 +206,27 @@ TEST(block_reply, wrong_receipts_of_a_block_are_refused) {
 }
 
 TEST(block_reply, a_transaction_is_read) {
-  const boost::json::object json{
-      {"hash", hash('1')}, {"from", address('f')}, {"nonce", "0x5"}, {"blockHash", nullptr}, {"input", "0x"}};
+  const boost::json::object json{{"hash", hash('1')},  {"from", address('f')}, {"nonce", "0x5"}, {"blockHash", nullptr},
+                                 {"to", address('A')}, {"value", "0x9"},       {"input", "0xAB"}};
   const auto pending = parse_transaction(value(json));
   ASSERT_TRUE(pending) << pending.error().to_string();
   EXPECT_EQ((*pending)->hash, hash('1'));
   EXPECT_EQ((*pending)->from, address('f'));
   EXPECT_EQ((*pending)->nonce, 5);
+  EXPECT_EQ((*pending)->to, address('a'));
+  EXPECT_EQ((*pending)->value, Uint256(9));
+  EXPECT_EQ((*pending)->data, "0xab");
   EXPECT_EQ((*pending)->block_hash, std::nullopt);
+  auto creation = json;
+  creation["to"] = nullptr;
+  EXPECT_EQ((*parse_transaction(value(creation)))->to, std::nullopt);
   auto mined = json;
   mined["blockHash"] = hash('a');
   EXPECT_EQ((*parse_transaction(value(mined)))->block_hash, hash('a'));
   EXPECT_FALSE(parse_transaction(RpcValue("null"))->has_value());
-  each_change_is_bad(json, {{"from", nullptr}, {"nonce", 5}, {"blockHash", "0x1"}}, {"hash", "from", "nonce"},
-                     parse_transaction);
+  each_change_is_bad(
+      json, {{"from", nullptr}, {"nonce", 5}, {"blockHash", "0x1"}, {"to", "0x1"}, {"value", 9}, {"input", "0x1"}},
+      {"hash", "from", "nonce", "value", "input"}, parse_transaction);
 }
 
 TEST(block_reply, a_fee_history_is_read) {

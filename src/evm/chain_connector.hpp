@@ -57,6 +57,9 @@ struct TransactionInfo {
   std::string hash;
   std::string from;
   std::int64_t nonce = 0;
+  std::optional<std::string> to;  // none: creates a contract
+  Uint256 value;
+  std::string data = "0x";                // lowercase
   std::optional<std::string> block_hash;  // none: pending
 };
 

@@ -327,7 +327,8 @@ TEST_F(EvmConnectorTest, a_transaction_is_told_of) {
   Node node([](const std::string& method, const boost::json::array& params) -> json {
     EXPECT_EQ(method, "eth_getTransactionByHash");
     if (text(params.at(0)) == hash(2)) return nullptr;
-    return {{"hash", hash(1)}, {"from", "0x" + std::string(40, 'f')}, {"nonce", "0x3"}, {"blockHash", nullptr}};
+    return {
+        {"hash", hash(1)}, {"from", "0x" + std::string(40, 'f')}, {"nonce", "0x3"}, {"value", "0x0"}, {"input", "0x"}};
   });
   connect({node.url()});
   EXPECT_EQ(run(chain_().transaction(hash(1)))->value().nonce, 3);

@@ -13,8 +13,6 @@
 namespace fencepost::evm {
 namespace {
 
-constexpr std::string_view kMore = "…";
-
 // Solidity's codes for what it checks by itself.
 constexpr std::pair<unsigned, std::string_view> kPanics[] = {
     {0x00, "the compiler inserted it"},
@@ -29,33 +27,6 @@ constexpr std::pair<unsigned, std::string_view> kPanics[] = {
     {0x51, "call of an uninitialised function pointer"},
 };
 
-// One character for each control character, so that the text stays one line and no terminal obeys it.
-std::string in_one_line(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (c1) ++i;
-    out += c1 || byte < ' ' || byte == 0x7f ? ' ' : text[i];
-  }
-  return out;
-}
-
-std::string cut(std::string text) {
-  if (text.size() <= kMaxRevertReason) return text;
-  auto end = kMaxRevertReason - kMore.size();
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not inside a character
-  text.resize(end);
-  text += kMore;
-  return text;
-}
-
-std::string plain_text(std::string_view text) {
-  // Each broken byte grows to three, so what is cut off here could not have been shown anyway.
-  return cut(in_one_line(repair_utf8(text.substr(0, kMaxRevertReason + 4))));
-}
-
 std::string panic(const Uint256& code) {
   const auto known = std::ranges::find_if(kPanics, [&](const auto& row) { return row.first == code; });
   return fmt::format("panic {}: {}", to_quantity(code),
@@ -67,7 +38,7 @@ std::string custom_error(std::span<const std::uint8_t> data) {
   const auto arguments = data.subspan(4);
   if (arguments.empty()) return text;
   const auto shown = arguments.first(std::min(arguments.size(), kMaxRevertReason));
-  return cut(fmt::format("{} ({})", text, to_hex0x(shown)));
+  return plain_text(fmt::format("{} ({})", text, to_hex0x(shown)), kMaxRevertReason);
 }
 
 }  // namespace
@@ -83,7 +54,7 @@ std::string revert_reason(std::span<const std::uint8_t> data) {
   if (std::ranges::equal(front, kError)) {
     const auto text = arguments.string(0);
     if (text && text->empty()) return "reverted without a reason";
-    if (text) return plain_text(*text);
+    if (text) return plain_text(*text, kMaxRevertReason);
   }
   if (std::ranges::equal(front, kPanic)) {
     if (const auto code = arguments.uint256(0)) return panic(*code);

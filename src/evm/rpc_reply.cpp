@@ -18,6 +18,7 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t kMaxErrorBytes = 64 * 1024;
+constexpr std::size_t kMaxErrorText = 1024;
 
 Error bad_reply(std::string message) {
   return unavailable("bad_reply", std::move(message));
@@ -108,7 +109,7 @@ RpcError read_error(std::string_view text) {
   if (code == nullptr || !code->is_int64()) throw BadShape{"an error has no integer code"};
   RpcError error;
   error.code = code->get_int64();
-  if (message != nullptr && message->is_string()) error.message = std::string(message->get_string());
+  if (message != nullptr && message->is_string()) error.message = plain_text(message->get_string(), kMaxErrorText);
   if (data != nullptr) error.data = boost::json::serialize(*data);
   return error;
 }

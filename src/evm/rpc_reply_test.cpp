@@ -32,6 +32,16 @@ TEST(rpc_reply, members_may_come_in_any_order_and_shape_of_space) {
   EXPECT_EQ((*reply)->text(), R"({"x" : 1})");
 }
 
+TEST(rpc_reply, an_error_text_is_made_fit_to_be_kept) {
+  auto body = fmt::format(R"({{"jsonrpc":"2.0","id":1,"error":{{"code":1,"message":"no\u0000\nway{}"}}}})",
+                          std::string(5'000, 'x'));
+  const auto reply = parse_single_reply(body, 1);
+  ASSERT_TRUE(reply);
+  ASSERT_FALSE(*reply);
+  EXPECT_TRUE(reply->error().message.starts_with("no  wayxx")) << reply->error().message;
+  EXPECT_LE(reply->error().message.size(), 1024U);
+}
+
 TEST(rpc_reply, errors_keep_code_message_and_data) {
   std::string body =
       R"({"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted","data":"0x08c379a0"}})";

@@ -87,6 +87,10 @@ Opened open_and_set_up(const ConnectOptions& options) {
       // Planned once: PostgreSQL knows the length of an array it plans for, finds a plan of its own for each batch a
       // little cheaper, and spends a millisecond on making it.
       "SET plan_cache_mode = force_generic_plan;"
+      // The server's half of what open_session asks of libpq: a session whose client is gone without a word must not
+      // keep its locks until the kernel gives up.
+      "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3;"
+      "SET tcp_user_timeout = 10000;"
       "SET idle_in_transaction_session_timeout = '60s'",
       options.statement_timeout.count());
   const auto deadline = std::chrono::steady_clock::now() + options.connect_timeout;

@@ -5,6 +5,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "pg/error.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost::tx {
@@ -17,11 +18,31 @@ void drop_lost(LeaseManager& leases, const std::vector<SignerLease>& fenced) {
   }
 }
 
+// Halved, when PostgreSQL refuses the data of one, until that one stands alone.
+awaitable<std::vector<StepOutcome>> apply_or_halve(pg::Pool& pool, std::string node, std::vector<Step> steps) {
+  std::string refused;
+  try {
+    co_return co_await apply_steps(pool, node, steps);
+  } catch (const pg::QueryError& error) {
+    if (!error.is_about_data()) throw;
+    refused = error.what();
+  }
+  if (steps.size() == 1) {
+    log::error("a step cannot be stored",
+               {{"txId", steps.front().tx_id.to_string()}, {"why", steps.front().why}, {"error", refused}});
+    co_return std::vector{StepOutcome::kMoved};
+  }
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  auto outcomes = co_await apply_or_halve(pool, node, {steps.begin(), middle});
+  std::ranges::copy(co_await apply_or_halve(pool, node, {middle, steps.end()}), std::back_inserter(outcomes));
+  co_return outcomes;
+}
+
 }  // namespace
 
 awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps) {
   if (steps.empty()) co_return std::vector<StepOutcome>();
-  const auto outcomes = co_await apply_steps(database.pool(), node(), steps);
+  const auto outcomes = co_await apply_or_halve(database.pool(), node(), steps);
   std::vector<SignerLease> fenced;
   std::vector<Uuid> changed;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -43,13 +64,13 @@ awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps)
   co_return outcomes;
 }
 
-awaitable<std::vector<StepOutcome>> ChainContext::claim(std::vector<Claim> claims) {
-  if (claims.empty()) co_return std::vector<StepOutcome>();
-  const auto outcomes = co_await claim_attempts(database.pool(), node(), claims, options.resubmit.interval);
+awaitable<std::vector<ClaimResult>> ChainContext::claim(std::vector<Claim> claims) {
+  if (claims.empty()) co_return std::vector<ClaimResult>();
+  const auto results = co_await claim_attempts(database.pool(), node(), claims, options.resubmit.interval);
   std::vector<SignerLease> fenced;
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (outcomes[i] == StepOutcome::kFenced) fenced.push_back(claims[i].lease);
-    if (outcomes[i] != StepOutcome::kDone) continue;
+    if (results[i].outcome == StepOutcome::kFenced) fenced.push_back(claims[i].lease);
+    if (results[i].outcome != StepOutcome::kDone) continue;
     log::info("transaction signed", {{"txId", claims[i].tx_id.to_string()},
                                      {"signer", claims[i].lease.key.signer},
                                      {"nodeId", node()},
@@ -57,7 +78,7 @@ awaitable<std::vector<StepOutcome>> ChainContext::claim(std::vector<Claim> claim
                                      {"txHash", claims[i].tx_hash}});
   }
   drop_lost(leases, fenced);
-  co_return outcomes;
+  co_return results;
 }
 
 std::chrono::milliseconds ChainContext::retry_delay(std::int32_t tries) {

@@ -41,10 +41,10 @@ struct ChainContext {
   std::int64_t chain_id() const { return options.chain_id; }
 
   // Applies the steps in one commit, writes a log line for each, tells whoever waits, and drops the leases that turn
-  // out to be lost.
+  // out to be lost. A step that PostgreSQL cannot store fails alone: it is logged, and answered as kMoved.
   awaitable<std::vector<StepOutcome>> apply(std::vector<Step> steps);
   // The same for claims.
-  awaitable<std::vector<StepOutcome>> claim(std::vector<Claim> claims);
+  awaitable<std::vector<ClaimResult>> claim(std::vector<Claim> claims);
 
   // For what a worker is in the middle of when the node stops. Short: a step that is cut off is as safe as a crash, and
   // a database that hangs must not keep the node from giving its leases back.

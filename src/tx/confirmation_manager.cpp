@@ -36,37 +36,52 @@ ConfirmationManager::ConfirmationManager(ChainContext& chain)
           [this] { return advance(); }, chain.metrics) {}
 
 awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {
+  co_await withdraw_dead(true);
+  const auto* head = chain_.follower.window().head();
+  highest_head_ = std::max({highest_head_, ancestor, head == nullptr ? 0 : head->number});
+  undone_ = Undone{std::min(ancestor, undone_ ? undone_->above : ancestor), highest_head_};
+}
+
+void ConfirmationManager::on_taken() {
+  unchecked_ = true;
+  worker_.wake();
+}
+
+// Below the window nobody can tell; the rules of the end decide later. Above it, a receipt is dead when the head went
+// back, and otherwise only ahead of us.
+awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
+  const auto& window = chain_.follower.window();
   std::map<SignerKey, std::pair<SignerLease, std::int64_t>> lowest;
-  for (std::int64_t from = ancestor + 1;;) {
+  MinedPlace after{.block = window.empty() ? 0 : window.bottom()->number};
+  for (bool more = true; more;) {
     const auto mined =
-        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), from, kEndOfChain, kBatch);
+        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after, kEndOfChain, kBatch);
+    const auto* head = window.head();
+    if (head == nullptr) co_return;
     std::vector<Step> steps;
     for (const auto& tx : mined) {
-      const auto* head = chain_.follower.window().head();
-      const bool above = head != nullptr && tx.receipt.block > head->number;  // of a head that went back
-      // Below the window nobody can tell; the rules of the end decide later.
-      if (!above && chain_.follower.window().contains(tx.receipt.block, tx.receipt.block_hash) != false) continue;
-      steps.push_back(unmined_step(tx, "its block " + std::to_string(tx.receipt.block) + " is no longer on the chain"));
-      auto& low = lowest.try_emplace(tx.lease.key, tx.lease, tx.nonce).first->second;
-      low.second = std::min(low.second, tx.nonce);
+      const bool above = tx.receipt.block > head->number;
+      if (above ? head_went_back : window.contains(tx.receipt.block, tx.receipt.block_hash) == false) {
+        new_fork_total_.Increment();
+        steps.push_back(
+            unmined_step(tx, "its block " + std::to_string(tx.receipt.block) + " is no longer on the chain"));
+        auto& low = lowest.try_emplace(tx.lease.key, tx.lease, tx.nonce).first->second;
+        low.second = std::min(low.second, tx.nonce);
+      } else if (head_went_back || (tx.told && tx.told->number <= head->number)) {
+        if (auto step = telling_step(tx, true)) steps.push_back(std::move(*step));
+      }
     }
-    new_fork_total_.Increment(static_cast<double>(steps.size()));
-    const auto withdrawn = steps.size();
+    more = mined.size() == kBatch;
+    if (more) after = place_of(mined.back());
+    const bool any = !steps.empty();
     co_await chain_.apply(std::move(steps));
-    test_point("reorg.committed");
-    if (mined.size() < kBatch) break;
-    // Those that were withdrawn no longer show; go past the others.
-    if (withdrawn == 0) from = mined.back().receipt.block + 1;
+    if (any) test_point("reorg.committed");
   }
   std::vector<std::pair<SignerLease, std::int64_t>> from_nonces;
   for (const auto& [key, low] : lowest) from_nonces.push_back(low);
   // Those behind may have left the pool with it.
   co_await make_due_from(chain_.database.pool(), chain_.node(), std::move(from_nonces));
   if (!lowest.empty()) chain_.wake_resubmitter();
-
-  const auto* head = chain_.follower.window().head();
-  const auto until = std::max(head == nullptr ? ancestor : head->number, undone_ ? undone_->until : ancestor);
-  undone_ = Undone{std::min(ancestor, undone_ ? undone_->above : ancestor), until};
 }
 
 // Again and again until the new branch is final: before that it may be the one that dies.
@@ -81,49 +96,56 @@ awaitable<> ConfirmationManager::look_for_violations(const FinalBlock& final) {
 }
 
 awaitable<Worker::Next> ConfirmationManager::advance() {
-  const auto final = co_await final_block(chain_);
-  std::int64_t from = 0;
-  while (final) {
-    std::int64_t last = from;
-    const auto seen = co_await finish(*final, from, last);
-    if (seen < kBatch) break;
-    from = last;  // the rest of that block comes again; what was ended does not
+  if (const auto* head = chain_.follower.window().head()) highest_head_ = std::max(highest_head_, head->number);
+  if (unchecked_ && chain_.follower.synced()) {
+    unchecked_ = false;
+    co_await withdraw_dead(false);
   }
+  const auto final = co_await final_block(chain_);
+  if (final) co_await finish(*final);
   if (final && undone_) co_await look_for_violations(*final);
   if (chain_.options.confirmations.progress) co_await tell_progress(final ? final->number : -1);
   co_return Worker::Next::kRest;
 }
 
-awaitable<std::size_t> ConfirmationManager::finish(FinalBlock final, std::int64_t from, std::int64_t& last) {
-  const auto mined =
-      co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), from, final.number, kBatch);
-  std::vector<Step> steps;
-  std::vector<double> ages;
-  for (const auto& tx : mined) {
-    const auto canonical = co_await is_canonical(tx, final);
-    if (auto step = judge(tx, final, canonical)) {
-      if (step->final) ages.push_back(static_cast<double>(tx.age.count()) / 1000.0);
-      steps.push_back(std::move(*step));
+awaitable<> ConfirmationManager::finish(FinalBlock final) {
+  Asked asked;
+  MinedPlace after;
+  for (bool more = true; more;) {
+    const auto mined =
+        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after, final.number, kBatch);
+    std::vector<Step> steps;
+    std::vector<double> ages;
+    for (const auto& tx : mined) {
+      const auto canonical = co_await is_canonical(tx, final, asked);
+      if (auto step = judge(tx, final, canonical)) {
+        if (step->final) ages.push_back(static_cast<double>(tx.age.count()) / 1000.0);
+        steps.push_back(std::move(*step));
+      }
     }
+    more = mined.size() == kBatch;
+    if (more) after = place_of(mined.back());
+    const bool any = !steps.empty();
+    co_await chain_.apply(std::move(steps));
+    if (any) test_point("confirmations.committed");
+    for (const auto age : ages) create_to_final_.Observe(age);
   }
-  if (!mined.empty()) last = mined.back().receipt.block;
-  // A full page of transactions that cannot be decided must not be read for ever.
-  if (steps.empty() && mined.size() == kBatch && last == from) ++last;
-  const bool any = !steps.empty();
-  co_await chain_.apply(std::move(steps));
-  if (any) test_point("confirmations.committed");
-  for (const auto age : ages) create_to_final_.Observe(age);
-  co_return mined.size();
 }
 
 // By the node's own walk; and where a tag says what is final, also by the endpoint that said it.
-awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& tx, const FinalBlock& final) {
-  auto own = chain_.follower.window().contains(tx.receipt.block, tx.receipt.block_hash);
+awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& tx, const FinalBlock& final,
+                                                                 Asked& asked) {
+  const auto own = chain_.follower.window().contains(tx.receipt.block, tx.receipt.block_hash);
   if (own == false) co_return false;
   if (own == true && !final.endpoint) co_return true;
-  const auto blocks = co_await chain_.connector.blocks(tx.receipt.block, 1, final.endpoint);
-  if (!blocks || blocks->empty()) co_return std::nullopt;
-  const bool same = blocks->front().header.hash == tx.receipt.block_hash;
+  auto known = asked.find(tx.receipt.block);
+  if (known == asked.end()) {
+    const auto blocks = co_await chain_.connector.blocks(tx.receipt.block, 1, final.endpoint);
+    const bool there = blocks && !blocks->empty();
+    known = asked.emplace(tx.receipt.block, there ? std::optional(blocks->front().header.hash) : std::nullopt).first;
+  }
+  if (!known->second) co_return std::nullopt;
+  const bool same = *known->second == tx.receipt.block_hash;
   // Our own branch has it and theirs has not: somebody is behind. Nothing is decided.
   if (own == true && !same) co_return std::nullopt;
   co_return same;
@@ -172,32 +194,37 @@ std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const FinalBlo
   return step;
 }
 
+std::optional<Step> ConfirmationManager::telling_step(const MinedTx& tx, bool only_new_fork) {
+  const auto list = confirmation_list(chain_.follower.window(), tx.receipt.block, tx.receipt.block_hash);
+  if (list.empty()) return std::nullopt;  // not ours to tell now
+  const auto telling = next_telling(list, {.last = tx.told, .withdrawn = false});
+  if (!telling || (only_new_fork && !telling->new_fork)) return std::nullopt;
+  Step step(tx.lease, tx.tx_id, tx.state, tx.state, "confirmations");
+  step.quiet = true;
+  step.expect_receipt_hash = tx.receipt.block_hash;
+  step.told = telling->then.last;
+  step.events.push_back(confirmations_event(tx.lease.key, tx.tx_id, *telling));
+  if (telling->new_fork) new_fork_total_.Increment();
+  return step;
+}
+
 awaitable<> ConfirmationManager::tell_progress(std::int64_t final_number) {
   const auto* head = chain_.follower.window().head();
-  if (head == nullptr || told_head_ == head->number) co_return;
-  const auto head_number = head->number;
-  for (std::int64_t from = final_number + 1;;) {
+  if (head == nullptr || told_head_ == head->hash) co_return;
+  const auto head_hash = head->hash;
+  MinedPlace after{.block = final_number + 1};
+  for (bool more = true; more;) {
     const auto mined =
-        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), from, kEndOfChain, kBatch);
+        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after, kEndOfChain, kBatch);
     std::vector<Step> steps;
     for (const auto& tx : mined) {
-      const auto list = confirmation_list(chain_.follower.window(), tx.receipt.block, tx.receipt.block_hash);
-      if (list.empty()) continue;  // not ours to tell now
-      const auto telling = next_telling(list, {.last = tx.told, .withdrawn = false});
-      if (!telling) continue;
-      Step step(tx.lease, tx.tx_id, tx.state, tx.state, "confirmations");
-      step.quiet = true;
-      step.expect_receipt_hash = tx.receipt.block_hash;
-      step.told = telling->then.last;
-      step.events.push_back(confirmations_event(tx.lease.key, tx.tx_id, *telling));
-      if (telling->new_fork) new_fork_total_.Increment();
-      steps.push_back(std::move(step));
+      if (auto step = telling_step(tx, false)) steps.push_back(std::move(*step));
     }
+    more = mined.size() == kBatch;
+    if (more) after = place_of(mined.back());
     co_await chain_.apply(std::move(steps));
-    if (mined.size() < kBatch) break;
-    from = std::max(from + 1, mined.back().receipt.block);
   }
-  told_head_ = head_number;
+  told_head_ = head_hash;
 }
 
 }  // namespace fencepost::tx

@@ -46,7 +46,8 @@ const Statement kCreateBatch{"tx_create_batch", R"(
                 ELSE w.max_in_flight - (SELECT count(*) FROM managed_tx AS t
                                          WHERE t.chain_id = w.chain_id AND t.signer = w.signer
                                            AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-                                           AND t.receipt_block IS NULL)
+                                           AND t.receipt_block IS NULL
+                                           AND t.sub_state IS DISTINCT FROM 'external')
            END AS room
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[])
            WITH ORDINALITY AS w(chain_id, signer, token, max_in_flight, slot)
@@ -92,12 +93,13 @@ const Statement kCreateBatch{"tx_create_batch", R"(
     UPDATE signer_nonce_cursor AS c
        SET next_nonce = c.next_nonce + n.numbered,
            next_creation = c.next_creation + n.made,
-           fencing_token = h.token,
+           fencing_token = n.token,
            updated_at = clock_timestamp()
-      FROM (SELECT slot, count(*) AS made, count(nonce) AS numbered FROM fresh GROUP BY slot) AS n
-      JOIN held AS h USING (slot)
-     WHERE c.chain_id = h.chain_id
-       AND c.signer = h.signer
+      FROM (SELECT chain_id, signer, token, count(*) AS made, count(nonce) AS numbered
+              FROM fresh
+             GROUP BY chain_id, signer, token) AS n
+     WHERE c.chain_id = n.chain_id
+       AND c.signer = n.signer
   ),
   written AS (
     INSERT INTO step_history (subject_id, at, to_state, node, fencing_token, why)
@@ -136,7 +138,8 @@ const Statement kPromote{"tx_promote", R"(
                 ELSE least(1000, w.max_in_flight - (SELECT count(*) FROM managed_tx AS t
                                                      WHERE t.chain_id = w.chain_id AND t.signer = w.signer
                                                        AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-                                                       AND t.receipt_block IS NULL))
+                                                       AND t.receipt_block IS NULL
+                                                       AND t.sub_state IS DISTINCT FROM 'external'))
            END AS room
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, max_in_flight)
       JOIN signer_lease AS l USING (chain_id, signer)

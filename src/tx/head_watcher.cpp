@@ -50,17 +50,45 @@ Step HeadWatcher::stuck(const OpenHead& head, std::string sub_state, std::string
   return step;
 }
 
+// Those that have a head again keep the time at which it became one.
+void HeadWatcher::note_heads(const std::vector<OpenHead>& heads) {
+  const auto now = std::chrono::steady_clock::now();
+  decltype(head_since_) still;
+  for (const auto& head : heads) {
+    const auto known = head_since_.find(head.tx_id);
+    still.emplace(head.tx_id, known == head_since_.end() ? now : known->second);
+  }
+  head_since_ = std::move(still);
+}
+
+// What waited behind another nonce could not be mined before it: its time begins when it became the lowest.
+bool HeadWatcher::is_overdue(const OpenHead& head) const {
+  const auto limit = chain_.options.stuck_after;
+  return head.state != TxState::kStuck && head.since_submit && *head.since_submit >= limit &&
+         std::chrono::steady_clock::now() - head_since_.at(head.tx_id) >= limit;
+}
+
+// At most kLimit, beginning where the last round ended.
+void HeadWatcher::take_turns(std::vector<OpenHead>& suspicious) {
+  if (suspicious.size() <= kLimit) return;
+  std::ranges::rotate(suspicious, suspicious.begin() + static_cast<std::ptrdiff_t>(turn_ % suspicious.size()));
+  suspicious.resize(kLimit);
+  turn_ += kLimit;
+}
+
 awaitable<Worker::Next> HeadWatcher::watch() {
   const auto heads = co_await open_heads(chain_.database.pool(), chain_.node(), chain_.chain_id());
+  note_heads(heads);
   std::vector<Step> steps;
   std::vector<OpenHead> suspicious;
   for (const auto& head : heads) {
-    if (head.state != TxState::kStuck && head.since_submit && *head.since_submit >= chain_.options.stuck_after) {
+    if (head.sub_state != kExternal && is_overdue(head)) {
       steps.push_back(stuck(head, "no_receipt", "no receipt since the first broadcast, for longer than stuck.after"));
-    } else if (is_suspicious(head, chain_.options) && suspicious.size() < kLimit) {
+    } else if (is_suspicious(head, chain_.options)) {
       suspicious.push_back(head);
     }
   }
+  take_turns(suspicious);
   if (!steps.empty()) {
     co_await chain_.apply(std::move(steps));
     test_point("heads.committed");
@@ -76,14 +104,19 @@ awaitable<Worker::Next> HeadWatcher::watch() {
   for (const auto& head : suspicious) signers.push_back(head.lease.key.signer);
   const auto nonces = co_await chain_.connector.nonces(std::move(signers), evm::NonceTag::kLatest, latest->endpoint);
   bool ended = false;
+  std::vector<Step> gaps;
   for (std::size_t i = 0; i < suspicious.size(); ++i) {
     if (!nonces[i]) continue;
-    const bool taken = *nonces[i] > suspicious[i].nonce;
-    if (taken || suspicious[i].sub_state == kTaken) {
-      const bool gone = co_await examine(suspicious[i], *nonces[i], latest->endpoint);
+    const auto& head = suspicious[i];
+    const bool taken = *nonces[i] > head.nonce;
+    if (taken || head.sub_state == kTaken) {
+      const bool gone = co_await examine(head, *nonces[i], latest->endpoint);
       ended = ended || gone;
+    } else if (head.sub_state == kExternal && is_overdue(head)) {
+      gaps.push_back(stuck(head, "gap", "kept for somebody else, who has not used it for longer than stuck.after"));
     }
   }
+  co_await chain_.apply(std::move(gaps));
   // A shared signer may have a long row of nonces that others took.
   co_return ended ? Worker::Next::kAgain : Worker::Next::kRest;
 }

@@ -22,11 +22,16 @@ class HeadWatcher {
 
  private:
   awaitable<Worker::Next> watch();
+  void note_heads(const std::vector<OpenHead>& heads);
+  bool is_overdue(const OpenHead& head) const;
+  void take_turns(std::vector<OpenHead>& suspicious);
   // Whether that was its end, so that the signer has another head now.
   awaitable<bool> examine(OpenHead head, std::int64_t nonce_at_head, std::size_t endpoint);
   Step stuck(const OpenHead& head, std::string sub_state, std::string why) const;
 
   ChainContext& chain_;
+  std::unordered_map<Uuid, std::chrono::steady_clock::time_point> head_since_;  // as far as this node knows
+  std::size_t turn_ = 0;
   Worker worker_;
 };
 

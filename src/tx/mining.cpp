@@ -27,8 +27,8 @@ Step mined_step(const ChainContext& chain, const Match& match, const evm::Receip
   step.tx_hash = receipt.tx_hash;
   step.receipt = StoredReceipt{receipt.json, receipt.block_number, receipt.block_hash};
   step.told = ToldBlock{receipt.block_number, receipt.block_hash};
+  step.attempt_outcome = "accepted";
   if (match.state == TxState::kAllocated) {
-    step.attempt_outcome = "accepted";
     step.events.emplace_back(
         "TxSubmitted", event_json(match.lease.key, match.tx_id, {{"txHash", receipt.tx_hash}, {"nonce", match.nonce}}));
   }

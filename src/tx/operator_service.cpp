@@ -32,6 +32,23 @@ awaitable<Result<FeeQuote>> current_quote(ChainContext& chain) {
   co_return co_await oracle.quote();
 }
 
+Error unprocessable(std::string code, std::string message) {
+  return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};
+}
+
+// What a transaction of the chain has otherwise than ours; nothing when it does the same for the same nonce. Recorded,
+// it would count as ours, so whatever it pays must be what was asked for.
+std::optional<std::string> difference(const ManagedTx& ours, const evm::TransactionInfo& theirs) {
+  if (theirs.from != ours.key.signer) return "sender";
+  if (theirs.nonce != *ours.nonce) return "nonce";
+  if (ours.sub_state == "external") return "owner";
+  const auto payload = stored_payload(boost::json::serialize(ours.payload));
+  if (theirs.to != payload.to) return "recipient";
+  if (theirs.value != payload.value.value_or(Uint256(0))) return "value";
+  if (theirs.data != payload.data.value_or("0x")) return "data";
+  return std::nullopt;
+}
+
 // Nothing for nobody: what a cancel and a gap are filled with.
 Payload self_transfer(const std::string& signer) {
   Payload payload;
@@ -125,21 +142,12 @@ awaitable<Result<ManagedTx>> OperatorService::record_hash(Uuid tx_id, std::strin
   const auto known =
       co_await on_loop(chain->home, [chain, tx_hash] { return chain->connector.transaction(tx_hash, {}); });
   if (!known) co_return fail(known.error());
-  if (*known && ((*known)->from != tx.key.signer || (*known)->nonce != *tx.nonce)) {
-    co_return fail(Error{ErrorKind::kUnprocessable,
-                         "hash_mismatch",
-                         "the chain knows that transaction, and it has another sender or nonce",
-                         {{"from", (*known)->from}, {"nonce", std::to_string((*known)->nonce)}},
-                         {},
-                         {}});
-  }
   if (!*known) {
-    co_return fail(Error{ErrorKind::kUnprocessable,
-                         "hash_unknown",
-                         "the chain does not know that transaction, so its sender and nonce cannot be checked",
-                         {},
-                         {},
-                         {}});
+    co_return fail(unprocessable("hash_unknown", "the chain does not know that transaction, so it cannot be checked"));
+  }
+  if (const auto other = difference(tx, **known)) {
+    co_return fail(unprocessable("hash_mismatch", "that transaction is not this one: it has another " + *other)
+                       .with("differsIn", *other));
   }
   const OperatorAct act{lease,      tx_id,     "record_hash",
                         who.reason, who.actor, boost::json::serialize(boost::json::object{{"txHash", tx_hash}})};

@@ -177,11 +177,6 @@ pg::Batch locked(const OperatorAct& act) {
   return batch;
 }
 
-StepOutcome outcome_of(const pg::ResultSet& rows) {
-  const auto text = rows.one().get<std::string_view>("outcome");
-  return text == "done" ? StepOutcome::kDone : text == "fenced" ? StepOutcome::kFenced : StepOutcome::kMoved;
-}
-
 awaitable<StepOutcome> run_on_row(pg::Pool& pool, std::string node, const OperatorAct& act, const Statement& statement,
                                   pg::Params params) {
   auto batch = locked(act);
@@ -189,7 +184,7 @@ awaitable<StepOutcome> run_on_row(pg::Pool& pool, std::string node, const Operat
   batch.add_params(statement, std::move(params));
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
-  co_return outcome_of(results.back());
+  co_return read_outcome(results.back().one());
 }
 
 pg::Batch locked_with_cursor(const std::string& node, const OperatorAct& act) {
@@ -232,7 +227,7 @@ awaitable<StepOutcome> fill_gap(pg::Pool& pool, std::string node, OperatorAct ac
   batch.add_params(kFill, std::move(params));
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
-  co_return outcome_of(results.back());
+  co_return read_outcome(results.back().one());
 }
 
 awaitable<std::optional<std::int64_t>> accept_chain_nonce(pg::Pool& pool, std::string node, OperatorAct act,

@@ -63,11 +63,11 @@ class QueryPlans : public ::testing::Test {
   static void SetUpTestSuite() {
     db = std::make_unique<test::TestDatabase>(test::Template::kMigrated);
     db->exec(std::string(kFill));
-    session = std::make_unique<interleaving::Session>(db->dsn(), "planner");
-    session->must("SET plan_cache_mode = force_generic_plan");
+    filled = std::make_unique<interleaving::Session>(db->dsn(), "planner");
+    filled->must("SET plan_cache_mode = force_generic_plan");
   }
   static void TearDownTestSuite() {
-    session.reset();
+    filled.reset();
     db.reset();
   }
 
@@ -89,7 +89,7 @@ class QueryPlans : public ::testing::Test {
     }
   }
 
-  static Plan plan_of(const pg::Statement& statement) {
+  static Plan plan_of(const pg::Statement& statement, interleaving::Session* session = filled.get()) {
     const std::string sql(statement.sql);
     int parameters = 0;
     for (std::size_t at = 0; (at = sql.find('$', at)) != std::string::npos; ++at) {
@@ -107,10 +107,10 @@ class QueryPlans : public ::testing::Test {
   }
 
   static std::unique_ptr<test::TestDatabase> db;
-  static std::unique_ptr<interleaving::Session> session;
+  static std::unique_ptr<interleaving::Session> filled;
 };
 std::unique_ptr<test::TestDatabase> QueryPlans::db;
-std::unique_ptr<interleaving::Session> QueryPlans::session;
+std::unique_ptr<interleaving::Session> QueryPlans::filled;
 
 struct Expected {
   const pg::Statement& statement;
@@ -133,7 +133,7 @@ TEST_F(QueryPlans, go_by_the_indexes_of_open_work) {
       {sql::kDueResubmits, {"idx_managed_tx_due_resubmit"}, {"next_resubmit_at <= statement_timestamp()"}},
       {sql::kMatchAttempts, {"tx_attempt_pkey", "managed_tx_pkey"}},
       {sql::kStaleReceipts, {"idx_managed_tx_in_flight"}},
-      {sql::kMinedBetween, {"idx_managed_tx_mined"}, {"receipt_block >= $3", "receipt_block <= $4"}},
+      {sql::kMinedBetween, {"idx_managed_tx_mined"}, {"receipt_block >= $3", "receipt_block <= $6"}},
       {sql::kOpenHeads, {"idx_managed_tx_in_flight"}},
       {sql::kMakeDue, {"idx_managed_tx_in_flight"}},
       {sql::kOrphans, {"idx_managed_tx_signer_state_resubmit"}},
@@ -156,6 +156,30 @@ TEST_F(QueryPlans, go_by_the_indexes_of_open_work) {
     for (const auto& index : indexes) EXPECT_TRUE(plan.indexes.contains(index)) << index << "\n" << plan.text;
     for (const auto& condition : conditions) {
       EXPECT_TRUE(plan.conditions.contains(condition)) << condition << "\n" << plan.text;
+    }
+  }
+}
+
+// Plans are kept, and the first ones are made while there is nothing to go by.
+TEST_F(QueryPlans, are_right_from_the_start) {
+  const std::vector<Expected> expectations{
+      {sql::kCreateBatch, {"uq_managed_tx_signer_request_id", "idx_managed_tx_waiting", "managed_tx_pkey"}, {}},
+      {sql::kLockRows, {"managed_tx_pkey"}, {}},
+      {sql::kApplySteps, {"managed_tx_pkey", "tx_attempt_pkey"}, {}},
+      {sql::kMatchAttempts, {"tx_attempt_pkey", "managed_tx_pkey"}, {}},
+      {sql::kOpenHeads, {"idx_managed_tx_in_flight"}, {}},
+  };
+  for (const bool analyzed : {false, true}) {
+    const test::TestDatabase empty(test::Template::kMigrated);
+    if (analyzed) empty.exec("ANALYZE");
+    interleaving::Session session(empty.dsn(), "planner");
+    session.must("SET plan_cache_mode = force_generic_plan");
+    session.must("SET enable_seqscan = off");  // as Connector does
+    for (const auto& [statement, indexes, conditions] : expectations) {
+      SCOPED_TRACE(fmt::format("{}, analyzed {}", statement.name, analyzed));
+      const auto plan = plan_of(statement, &session);
+      for (const auto& index : indexes) EXPECT_TRUE(plan.indexes.contains(index)) << index << "\n" << plan.text;
+      EXPECT_FALSE(plan.indexes.contains("idx_managed_tx_signer_tx_id")) << plan.text;
     }
   }
 }

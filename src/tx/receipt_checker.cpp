@@ -171,6 +171,11 @@ awaitable<Worker::Next> ReceiptChecker::check_stale() {
 }
 
 awaitable<> ReceiptChecker::check_batch(std::shared_ptr<StaleBatch> batch) {
+  // However it ends: check_stale waits for all of them.
+  const auto counted = [](StaleBatch* one) {
+    if (--*one->left == 0) one->done->complete(true);
+  };
+  const std::unique_ptr<StaleBatch, decltype(counted)> on_exit(batch.get(), counted);
   std::vector<std::string> hashes;
   for (const auto& match : batch->matches) hashes.push_back(match.attempt_hash);
   const auto receipts = co_await chain_.connector.receipts(std::move(hashes));
@@ -186,7 +191,6 @@ awaitable<> ReceiptChecker::check_batch(std::shared_ptr<StaleBatch> batch) {
       if (ours != true) count("other_branch", 1);
     }
   }
-  if (--*batch->left == 0) batch->done->complete(true);
 }
 
 void ReceiptChecker::count(std::string_view result, std::size_t n) {

@@ -250,14 +250,13 @@ TEST_F(StepProtocol, a_lease_opens_no_other_signers_transactions) {
   EXPECT_EQ(attempts(id), "");
 }
 
-TEST_F(StepProtocol, the_attempt_that_is_judged_is_the_one_that_counted_before_the_step) {
+TEST_F(StepProtocol, the_attempt_that_is_judged_is_the_one_that_counts) {
   const auto lease = signer_of("node-a");
   const auto id = allocated(lease, 1)[0];
   claim({claim_of(lease, id, 1)});
   auto step = tracking(lease, id);
   step.attempt_outcome = "unknown";
   step.error = "timeout";
-  step.tx_hash = hash_of(9);
   EXPECT_EQ(apply({step}), Outcomes{"done"});
   EXPECT_EQ(attempts(id), "1:01/unknown");
   EXPECT_EQ(admin.value<std::string>("SELECT message FROM tx_attempt"), "timeout");
@@ -305,6 +304,41 @@ TEST_F(StepProtocol, of_two_that_take_the_same_step_one_does) {
     EXPECT_TRUE((got[0] == done && got[1] == moved) || (got[0] == moved && got[1] == done)) << theatre.trace();
     for (const auto& id : tx) EXPECT_EQ(events(id), "TxAccepted TxSubmitted") << theatre.trace();
   }
+}
+
+// The operator's cancel lost against the original, whose block then died: the cancel is what is broadcast again.
+TEST_F(StepProtocol, a_receipt_that_is_dropped_gives_the_newest_attempt_its_turn) {
+  const auto lease = signer_of("node-a");
+  const auto id = allocated(lease, 1)[0];
+  ASSERT_EQ(claim({claim_of(lease, id, 1)}), Outcomes{"done"});
+  ASSERT_EQ(claim({claim_of(lease, id, 2, hash_of(1))}), Outcomes{"done"});
+  Step mined(lease, id, TxState::kAllocated, TxState::kTracking, "mined");
+  mined.tx_hash = hash_of(1);
+  mined.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12)};
+  mined.attempt_outcome = "accepted";
+  ASSERT_EQ(apply({mined}), Outcomes{"done"});
+  EXPECT_EQ(attempts(id), "1:01/accepted 2:02/-");
+  Step gone(lease, id, TxState::kTracking, TxState::kTracking, "reorged");
+  gone.drop_receipt = true;
+  ASSERT_EQ(apply({gone}), Outcomes{"done"});
+  EXPECT_EQ(admin.value<std::string>("SELECT tx_hash FROM managed_tx WHERE tx_id = $1", pg::Params::of(id)),
+            hash_of(2));
+}
+
+// The same bytes again are the same attempt, and whoever sends them knows how often that was begun.
+TEST_F(StepProtocol, a_claim_tells_how_often_these_bytes_were_claimed) {
+  const auto lease = signer_of("node-a");
+  const auto id = allocated(lease, 1)[0];
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    const auto claims_of = [&](Claim claim) -> awaitable<std::int64_t> {
+      const auto results = co_await claim_attempts(pool, "node-a", {std::move(claim)}, 60s);
+      EXPECT_EQ(results.at(0).outcome, StepOutcome::kDone);
+      co_return results.at(0).claims;
+    };
+    EXPECT_EQ(co_await claims_of(claim_of(lease, id, 1)), 1);
+    EXPECT_EQ(co_await claims_of(claim_of(lease, id, 2, hash_of(1))), 1);
+    EXPECT_EQ(co_await claims_of(claim_of(lease, id, 1, hash_of(2))), 2);
+  });
 }
 
 // Two writers that name the same transactions in opposite order, and a third that makes them queue up.

@@ -46,8 +46,8 @@ const Statement kApplySteps{"tx_step_apply", R"(
   fit AS MATERIALIZED (  -- whose guards hold; the rows are locked, so they go on holding
     SELECT s.*, t.tx_hash AS hash_before
       FROM step AS s
-      JOIN managed_tx AS t
-        ON t.tx_id = s.tx_id AND t.chain_id = s.chain_id AND t.signer = s.signer AND t.state = s.from_state
+      JOIN LATERAL (SELECT * FROM managed_tx AS t WHERE t.tx_id = s.tx_id LIMIT 1) AS t
+        ON t.chain_id = s.chain_id AND t.signer = s.signer AND t.state = s.from_state
      WHERE s.held
        AND (s.expect_receipt_hash IS NULL OR coalesce(t.receipt_hash, '') = s.expect_receipt_hash)
        AND (s.expect_claims IS NULL OR s.expect_claims = (SELECT a.claims
@@ -62,7 +62,8 @@ const Statement kApplySteps{"tx_step_apply", R"(
       FROM fit AS s
      WHERE s.attempt_outcome IS NOT NULL
        AND a.chain_id = s.chain_id
-       AND a.tx_hash = s.hash_before
+       AND a.tx_hash = coalesce(s.tx_hash, s.hash_before)
+       AND (s.begins_broadcast OR a.outcome IS DISTINCT FROM s.attempt_outcome)
   ),
   applied AS (
     UPDATE managed_tx AS t
@@ -77,7 +78,13 @@ const Statement kApplySteps{"tx_step_apply", R"(
                                    WHEN s.due_in_ms < 0 THEN NULL
                                    ELSE clock_timestamp() + make_interval(secs => s.due_in_ms / 1000.0)
                               END,
-           tx_hash = coalesce(s.tx_hash, t.tx_hash),
+           tx_hash = CASE WHEN s.drop_receipt THEN (SELECT a.tx_hash
+                                                      FROM tx_attempt AS a
+                                                     WHERE a.tx_id = t.tx_id AND a.kind <> 'external'
+                                                     ORDER BY a.attempt DESC
+                                                     LIMIT 1)
+                          ELSE coalesce(s.tx_hash, t.tx_hash)
+                     END,
            receipt = CASE WHEN s.drop_receipt THEN NULL ELSE coalesce(s.receipt::jsonb, t.receipt) END,
            receipt_block = CASE WHEN s.drop_receipt THEN NULL ELSE coalesce(s.receipt_block, t.receipt_block) END,
            receipt_hash = CASE WHEN s.drop_receipt THEN NULL ELSE coalesce(s.receipt_hash, t.receipt_hash) END,
@@ -159,11 +166,13 @@ const Statement kClaimAttempts{"tx_claim", R"(
                message = NULL,
                claims = tx_attempt.claims + 1,
                fencing_token = excluded.fencing_token
+    RETURNING tx_attempt.tx_hash, tx_attempt.claims
   )
-  SELECT CASE WHEN bool_or(o.done) THEN 'done' WHEN bool_or(o.held) THEN 'moved' ELSE 'fenced' END AS outcome
-    FROM (SELECT ord, held, false AS done FROM claim
+  SELECT CASE WHEN bool_or(o.done) THEN 'done' WHEN bool_or(o.held) THEN 'moved' ELSE 'fenced' END AS outcome,
+         coalesce(max(o.claims), 0) AS claims
+    FROM (SELECT ord, held, false AS done, 0 AS claims FROM claim
            UNION ALL
-          SELECT ord, true, true FROM claimed) AS o
+          SELECT c.ord, true, true, s.claims FROM claimed AS c JOIN stored AS s USING (tx_hash)) AS o
    GROUP BY o.ord
    ORDER BY o.ord)"};
 
@@ -258,16 +267,19 @@ const Statement kClaimResubmits{"tx_claim_resubmits", R"(
   "attempt_hash, a.kind AS attempt_kind, t.receipt_hash, t.told_block, t.told_hash, "                     \
   "extract(epoch FROM clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
 
+// From the hashes to the transactions and never the other way round, whatever the statistics say: LIMIT 1 sees to it.
 const Statement kMatchAttempts{"tx_match_attempts", R"(
   SELECT )" FENCEPOST_MATCH_COLUMNS R"(
-    FROM tx_attempt AS a
-    JOIN managed_tx AS t ON t.tx_id = a.tx_id
-    JOIN signer_lease AS l
-      ON l.chain_id = t.chain_id AND l.signer = t.signer
-     AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
-   WHERE a.chain_id = $2
-     AND a.tx_hash = ANY ($3::text[])
-     AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK'))"};
+    FROM unnest($3::text[]) AS hash
+   CROSS JOIN LATERAL (SELECT * FROM tx_attempt AS a WHERE a.chain_id = $2 AND a.tx_hash = hash LIMIT 1) AS a
+   CROSS JOIN LATERAL (SELECT * FROM managed_tx AS t WHERE t.tx_id = a.tx_id LIMIT 1) AS t
+   CROSS JOIN LATERAL (SELECT *
+                         FROM signer_lease AS l
+                        WHERE l.chain_id = t.chain_id AND l.signer = t.signer
+                        LIMIT 1) AS l
+   WHERE t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+     AND l.owner_node = $1
+     AND l.expires_at > clock_timestamp())"};
 
 const Statement kStaleReceipts{"tx_stale_receipts", R"(
   WITH stale AS MATERIALIZED (
@@ -315,9 +327,11 @@ const Statement kMinedBetween{"tx_mined_between", R"(
     JOIN tx_attempt AS a ON a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
    WHERE t.chain_id = $2
      AND t.state IN ('TRACKING', 'STUCK')
-     AND t.receipt_block BETWEEN $3 AND $4
+     AND t.receipt_block >= $3
+     AND (t.receipt_block, t.signer, t.nonce) > ($3, $4, $5)
+     AND t.receipt_block <= $6
    ORDER BY t.receipt_block, t.signer, t.nonce
-   LIMIT $5)"};
+   LIMIT $7)"};
 
 const Statement kOpenHeads{"tx_open_heads", R"(
   SELECT l.chain_id, l.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash,
@@ -388,10 +402,7 @@ pg::Batch fenced(const std::string& node, const RowColumns& rows) {
 
 std::vector<StepOutcome> read_outcomes(const pg::ResultSet& rows) {
   std::vector<StepOutcome> out;
-  for (const auto row : rows) {
-    const auto text = row.get<std::string_view>("outcome");
-    out.push_back(text == "done" ? StepOutcome::kDone : text == "fenced" ? StepOutcome::kFenced : StepOutcome::kMoved);
-  }
+  for (const auto row : rows) out.push_back(read_outcome(row));
   return out;
 }
 
@@ -466,6 +477,11 @@ std::vector<Match> read_matches(const pg::ResultSet& rows) {
 
 }  // namespace
 
+StepOutcome read_outcome(const pg::Row& row) {
+  const auto text = row.get<std::string_view>("outcome");
+  return text == "done" ? StepOutcome::kDone : text == "fenced" ? StepOutcome::kFenced : StepOutcome::kMoved;
+}
+
 pg::Batch step_statements(const std::string& node, const std::vector<Step>& steps) {
   RowColumns rows;
   for (const auto& step : steps) {
@@ -510,13 +526,15 @@ pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& cl
   return batch;
 }
 
-awaitable<std::vector<StepOutcome>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
+awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
                                                    std::chrono::milliseconds interval) {
-  if (claims.empty()) co_return std::vector<StepOutcome>();
+  std::vector<ClaimResult> out;
+  if (claims.empty()) co_return out;
   const auto batch = claim_statements(node, claims, interval);
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
-  co_return read_outcomes(results.back());
+  for (const auto row : results.back()) out.push_back({read_outcome(row), row.get<std::int64_t>("claims")});
+  co_return out;
 }
 
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
@@ -579,9 +597,14 @@ awaitable<> note_receipt_checks(pg::Pool& pool, std::vector<Uuid> tx_ids) {
   co_await pool.execute(sql::kNoteChecks, tx_ids);
 }
 
-awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                              std::int64_t from, std::int64_t to, std::size_t limit) {
-  const auto rows = co_await pool.query(sql::kMinedBetween, node, chain_id, from, to, limit);
+MinedPlace place_of(const MinedTx& tx) {
+  return {tx.receipt.block, tx.lease.key.signer, tx.nonce};
+}
+
+awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id, MinedPlace after,
+                                              std::int64_t to, std::size_t limit) {
+  const auto rows =
+      co_await pool.query(sql::kMinedBetween, node, chain_id, after.block, after.signer, after.nonce, to, limit);
   std::vector<MinedTx> out;
   for (const auto row : rows) {
     out.push_back({.lease = read_lease(row),

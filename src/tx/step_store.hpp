@@ -63,12 +63,12 @@ struct Step {
   std::optional<std::chrono::milliseconds> due_in;  // until the next broadcast; kNever: not by itself
   std::optional<std::string> tx_hash;               // the attempt that counts from now on
   std::optional<StoredReceipt> receipt;
-  bool drop_receipt = false;
+  bool drop_receipt = false;  // and the newest attempt is the one that counts again
   std::optional<ToldBlock> told;
   bool untell = false;
   std::optional<std::string> confirmations;    // JSON
   bool final = false;                          // sets confirmed_at
-  std::optional<std::string> attempt_outcome;  // of the attempt tx_id's tx_hash names (before this step)
+  std::optional<std::string> attempt_outcome;  // of the attempt that counts, after this step
   bool begins_broadcast = false;               // counts one more claim of that attempt; with attempt_outcome
   std::optional<std::int64_t> expect_claims;   // guards: no broadcast of that attempt was begun since
   std::vector<std::pair<std::string, std::string>> events;  // type and JSON data, in order
@@ -79,6 +79,9 @@ enum class StepOutcome {
   kFenced,  // the lease is not ours any more: drop everything about this signer
   kMoved,   // somebody moved it first; look again
 };
+
+// Of a row with the column `outcome`.
+StepOutcome read_outcome(const pg::Row& row);
 
 // What apply_steps sends.
 pg::Batch step_statements(const std::string& node, const std::vector<Step>& steps);
@@ -99,9 +102,13 @@ struct Claim {
 // What claim_attempts sends.
 pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& claims,
                            std::chrono::milliseconds interval);
+struct ClaimResult {
+  StepOutcome outcome = StepOutcome::kMoved;
+  std::int64_t claims = 0;  // of these bytes, this one included
+};
 // Stores attempts and makes each the one that counts; the next broadcast is due `interval` from now. A hash that the
 // transaction has already is that attempt again, with its outcome open; one that is another transaction's is kMoved.
-awaitable<std::vector<StepOutcome>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
+awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
                                                    std::chrono::milliseconds interval);
 
 // A transaction to be broadcast for the first time.
@@ -171,9 +178,16 @@ struct MinedTx {
   std::optional<ToldBlock> told;
   std::chrono::milliseconds age{0};  // since it was created
 };
-// In blocks `from` … `to`.
-awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                              std::int64_t from, std::int64_t to, std::size_t limit);
+// Where a page of them ended; as it is made here, in front of everything in that block.
+struct MinedPlace {
+  std::int64_t block = 0;
+  std::string signer;
+  std::int64_t nonce = -1;
+};
+MinedPlace place_of(const MinedTx& tx);
+// Behind `after` and up to block `to`, in order.
+awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id, MinedPlace after,
+                                              std::int64_t to, std::size_t limit);
 
 // The signer's lowest nonce without a receipt, and how long it has been so since the first broadcast.
 struct OpenHead {

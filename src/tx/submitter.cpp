@@ -119,12 +119,14 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vecto
                         .fees = fees_json(fees_of[i])});
     }
   }
-  const auto outcomes = co_await chain_.claim(std::move(claims));
+  const auto claimed = co_await chain_.claim(std::move(claims));
   test_point("submitter.claimed");
   co_await chain_.apply(std::move(steps));
   auto kept = co_await claim_again(std::move(unchanged));
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (outcomes[i] == StepOutcome::kDone) kept.push_back(std::move(out[i]));
+    if (claimed[i].outcome != StepOutcome::kDone) continue;
+    out[i].claims = claimed[i].claims;
+    kept.push_back(std::move(out[i]));
   }
   co_return kept;
 }
@@ -193,11 +195,12 @@ awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& resu
       break;
   }
   auto step = waits(tx.due, name, result.message);
-  const bool nobody_has_it = !tx.sent_before && result.reach == evm::Reach::kAnswered;
   const bool refused = result.outcome == evm::SubmitClass::kFeeTooLow ||
                        result.outcome == evm::SubmitClass::kUnderpriced ||
                        result.outcome == evm::SubmitClass::kInsufficientFunds;
-  step.attempt_outcome = nobody_has_it && refused ? "refused" : "unknown";
+  const bool nobody_has_it =
+      !tx.sent_before && (result.reach == evm::Reach::kNowhere || (refused && result.reach == evm::Reach::kAnswered));
+  step.attempt_outcome = nobody_has_it ? "refused" : "unknown";
   step.expect_claims = tx.claims;
   co_return step;
 }

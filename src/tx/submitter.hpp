@@ -30,7 +30,7 @@ class Submitter {
     std::string raw;
     std::string tx_hash;
     bool sent_before = false;  // by us or somebody before us, with an answer nobody knows
-    std::int64_t claims = 1;   // of these bytes, this one included
+    std::int64_t claims = 0;   // of these bytes, this one included
   };
 
   awaitable<Worker::Next> submit_due();

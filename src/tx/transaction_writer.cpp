@@ -35,7 +35,7 @@ awaitable<std::vector<TransactionWriter::Outcome>> TransactionWriter::write(std:
   co_return out;
 }
 
-// A statement that PostgreSQL refuses is halved until the item at fault stands alone.
+// A batch that PostgreSQL refuses for its data is halved until the item at fault stands alone.
 awaitable<> TransactionWriter::write_range(std::vector<PendingCreate>& items, std::vector<Outcome>& out,
                                            std::size_t begin, std::size_t end) {
   std::map<SignerKey, Allotment> allotments;
@@ -70,8 +70,12 @@ awaitable<> TransactionWriter::write_range(std::vector<PendingCreate>& items, st
       out[places[i]] = std::move(results[i]);
     }
     co_return;
-  } catch (const pg::QueryError&) {
+  } catch (const pg::QueryError& error) {
     refused = std::current_exception();
+    if (!error.is_about_data()) {
+      for (const auto place : places) out[place] = std::unexpected(refused);
+      co_return;
+    }
   } catch (const std::exception&) {
     for (const auto place : places) out[place] = std::unexpected(std::current_exception());
     co_return;

@@ -85,7 +85,11 @@ class TxManager::Chain {
   }
 
   ChainContext& context() { return context_; }
-  NonceKeeper& nonces() { return nonces_; }
+
+  awaitable<> on_taken(std::vector<SignerLease> taken) {
+    confirmations_.on_taken();
+    co_await nonces_.on_taken(std::move(taken));
+  }
 
   // On this chain's loop, both.
   awaitable<> start() {
@@ -172,7 +176,7 @@ TxManager::TxManager(Parts parts, NodeIdentity identity, TxOptions options, Leas
     const auto loop = chains_.size() % parts.runtime.size();
     auto chain = std::make_unique<Chain>(parts, loop, setup, leases_, watch_);
     leases_.on_taken([home = parts.runtime.executor(loop), chain = chain.get()](std::vector<SignerLease> taken) {
-      return on_loop(home, [chain, taken = std::move(taken)] { return chain->nonces().on_taken(taken); });
+      return on_loop(home, [chain, taken = std::move(taken)] { return chain->on_taken(taken); });
     });
     contexts.emplace(setup.options.chain_id, &chain->context());
     chains_.emplace(setup.options.chain_id, std::move(chain));

@@ -235,7 +235,7 @@ TEST_F(WorkQueries, mined_ones_are_found_by_their_block) {
   mine(a[3], 11);
   set(a[3], "state = 'STUCK', receipt = '{\"status\":\"0x0\"}'");
   with([&](pg::Pool& pool) -> awaitable<> {
-    auto rows = co_await mined_between(pool, "node-a", kChain, 11, 12, 10);
+    auto rows = co_await mined_between(pool, "node-a", kChain, {.block = 11}, 12, 10);
     EXPECT_EQ(places(rows), "1:1 1:3 1:0");
     EXPECT_TRUE(rows[0].succeeded);
     EXPECT_FALSE(rows[1].succeeded);
@@ -244,8 +244,12 @@ TEST_F(WorkQueries, mined_ones_are_found_by_their_block) {
     EXPECT_EQ(rows[0].receipt.block_hash, hash_of(11));
     EXPECT_EQ(rows[0].attempt_kind, "original");
     EXPECT_FALSE(rows[0].told);
-    rows = co_await mined_between(pool, "node-a", kChain, 11, 12, 2);
+    rows = co_await mined_between(pool, "node-a", kChain, {.block = 11}, 12, 2);
     EXPECT_EQ(places(rows), "1:1 1:3");
+    rows = co_await mined_between(pool, "node-a", kChain, place_of(rows[0]), 13, 2);
+    EXPECT_EQ(places(rows), "1:3 1:0");
+    rows = co_await mined_between(pool, "node-a", kChain, place_of(rows[1]), 13, 2);
+    EXPECT_EQ(places(rows), "1:2");
   });
 }
 
