@@ -12,7 +12,7 @@
 namespace fencepost::tx {
 namespace {
 
-constexpr std::size_t kBatch = 500;
+constexpr std::size_t kBatch = 1'000;
 constexpr std::size_t kListLimit = 512;  // blocks in a stored list, for rules that take hundreds
 constexpr auto kEndOfChain = std::numeric_limits<std::int64_t>::max();
 
@@ -20,7 +20,7 @@ OpenTx to_open_tx(const MinedTx& tx) {
   return {.state = tx.state,
           .nonce = tx.nonce,
           .attempts = {{tx.tx_hash, find_attempt_kind(tx.attempt_kind).value()}},
-          .mined = Inclusion{tx.tx_hash, tx.receipt.block, tx.receipt.block_hash, tx.succeeded}};
+          .mined = Inclusion{tx.tx_hash, tx.block, tx.block_hash, tx.succeeded}};
 }
 
 }  // namespace
@@ -60,11 +60,10 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
     if (head == nullptr) co_return;
     std::vector<Step> steps;
     for (const auto& tx : mined) {
-      const bool above = tx.receipt.block > head->number;
-      if (above ? head_went_back : window.contains(tx.receipt.block, tx.receipt.block_hash) == false) {
+      const bool above = tx.block > head->number;
+      if (above ? head_went_back : window.contains(tx.block, tx.block_hash) == false) {
         new_fork_total_.Increment();
-        steps.push_back(
-            unmined_step(tx, "its block " + std::to_string(tx.receipt.block) + " is no longer on the chain"));
+        steps.push_back(unmined_step(tx, "its block " + std::to_string(tx.block) + " is no longer on the chain"));
         auto& low = lowest.try_emplace(tx.lease.key, tx.lease, tx.nonce).first->second;
         low.second = std::min(low.second, tx.nonce);
       } else if (head_went_back || (tx.told && tx.told->number <= head->number)) {
@@ -135,17 +134,17 @@ awaitable<> ConfirmationManager::finish(FinalBlock final) {
 // By the node's own walk; and where a tag says what is final, also by the endpoint that said it.
 awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& tx, const FinalBlock& final,
                                                                  Asked& asked) {
-  const auto own = chain_.follower.window().contains(tx.receipt.block, tx.receipt.block_hash);
+  const auto own = chain_.follower.window().contains(tx.block, tx.block_hash);
   if (own == false) co_return false;
   if (own == true && !final.endpoint) co_return true;
-  auto known = asked.find(tx.receipt.block);
+  auto known = asked.find(tx.block);
   if (known == asked.end()) {
-    const auto blocks = co_await chain_.connector.blocks(tx.receipt.block, 1, final.endpoint);
+    const auto blocks = co_await chain_.connector.blocks(tx.block, 1, final.endpoint);
     const bool there = blocks && !blocks->empty();
-    known = asked.emplace(tx.receipt.block, there ? std::optional(blocks->front().header.hash) : std::nullopt).first;
+    known = asked.emplace(tx.block, there ? std::optional(blocks->front().header.hash) : std::nullopt).first;
   }
   if (!known->second) co_return std::nullopt;
-  const bool same = *known->second == tx.receipt.block_hash;
+  const bool same = *known->second == tx.block_hash;
   // Our own branch has it and theirs has not: somebody is behind. Nothing is decided.
   if (own == true && !same) co_return std::nullopt;
   co_return same;
@@ -154,8 +153,7 @@ awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& 
 // As many as made it final: what came on top later says nothing more.
 std::size_t ConfirmationManager::kept_blocks(const MinedTx& tx, const FinalBlock& final) const {
   const auto& rule = chain_.options.confirmations.required;
-  const auto wanted =
-      rule.kind == Finality::Kind::kDepth ? std::int64_t{rule.depth} + 1 : final.number - tx.receipt.block + 1;
+  const auto wanted = rule.kind == Finality::Kind::kDepth ? std::int64_t{rule.depth} + 1 : final.number - tx.block + 1;
   return std::min(static_cast<std::size_t>(wanted), kListLimit);
 }
 
@@ -173,21 +171,18 @@ std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const FinalBlo
   if (!kManagedTx.terminal(to)) return std::nullopt;
 
   Step step(tx.lease, tx.tx_id, tx.state, to, decision.why);
-  step.expect_receipt_hash = tx.receipt.block_hash;
+  step.expect_receipt_hash = tx.block_hash;
   step.sub_state = std::string(failure_reason(decision.verdict));
   step.final = true;
-  const auto list = confirmation_list(chain_.follower.window(), tx.receipt.block, tx.receipt.block_hash);
+  const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
   const auto confirmations = to_json(std::span(list).first(std::min(list.size(), kept_blocks(tx, final))));
   step.confirmations = boost::json::serialize(confirmations);
   // What was told last may be on a branch that died after we told it and before we looked again.
   const auto telling = list.empty() ? std::nullopt : next_telling(list, {.last = tx.told, .withdrawn = false});
   const bool new_fork = telling && telling->new_fork;
-  boost::json::object about{{"txHash", tx.tx_hash},
-                            {"nonce", tx.nonce},
-                            {"blockNumber", tx.receipt.block},
-                            {"blockHash", tx.receipt.block_hash},
-                            {"confirmations", confirmations},
-                            {"newFork", new_fork}};
+  boost::json::object about{{"txHash", tx.tx_hash},           {"nonce", tx.nonce},
+                            {"blockNumber", tx.block},        {"blockHash", tx.block_hash},
+                            {"confirmations", confirmations}, {"newFork", new_fork}};
   if (to == TxState::kFailedFinal) about["reason"] = failure_reason(decision.verdict);
   step.events.emplace_back(to == TxState::kConfirmed ? "TxConfirmed" : "TxFailed",
                            event_json(tx.lease.key, tx.tx_id, std::move(about)));
@@ -195,13 +190,13 @@ std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const FinalBlo
 }
 
 std::optional<Step> ConfirmationManager::telling_step(const MinedTx& tx, bool only_new_fork) {
-  const auto list = confirmation_list(chain_.follower.window(), tx.receipt.block, tx.receipt.block_hash);
+  const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
   if (list.empty()) return std::nullopt;  // not ours to tell now
   const auto telling = next_telling(list, {.last = tx.told, .withdrawn = false});
   if (!telling || (only_new_fork && !telling->new_fork)) return std::nullopt;
   Step step(tx.lease, tx.tx_id, tx.state, tx.state, "confirmations");
   step.quiet = true;
-  step.expect_receipt_hash = tx.receipt.block_hash;
+  step.expect_receipt_hash = tx.block_hash;
   step.told = telling->then.last;
   step.events.push_back(confirmations_event(tx.lease.key, tx.tx_id, *telling));
   if (telling->new_fork) new_fork_total_.Increment();

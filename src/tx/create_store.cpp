@@ -198,23 +198,26 @@ const Statement kPromote{"tx_promote", R"(
     FROM numbered
    GROUP BY chain_id, signer)"};
 
-}  // namespace sql
-
-namespace {
-
-// Without a lock, so only a hint: whoever promotes counts again.
-constexpr Statement kWaiting{"tx_signers_waiting", R"(
+// Without a lock, so only a hint: whoever promotes counts again. LIMIT 1 in place of EXISTS, which the planner may turn
+// into a join of all signers with all that wait.
+const Statement kWaiting{"tx_signers_waiting", R"(
   SELECT w.chain_id, w.signer
     FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w(chain_id, signer, max_in_flight)
-   WHERE EXISTS (SELECT FROM managed_tx AS t
-                  WHERE t.chain_id = w.chain_id AND t.signer = w.signer AND t.state = 'CREATED')
+   WHERE (SELECT true FROM managed_tx AS t
+           WHERE t.chain_id = w.chain_id AND t.signer = w.signer AND t.state = 'CREATED'
+           LIMIT 1)
      AND (w.max_in_flight = 0
           OR w.max_in_flight > (SELECT count(*)
                                   FROM (SELECT FROM managed_tx AS t
                                          WHERE t.chain_id = w.chain_id AND t.signer = w.signer
                                            AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
                                            AND t.receipt_block IS NULL
+                                           AND t.sub_state IS DISTINCT FROM 'external'
                                          LIMIT w.max_in_flight) AS in_flight)))"};
+
+}  // namespace sql
+
+namespace {
 
 CreateOutcome outcome_of(std::string_view text) {
   if (text == "created") return CreateOutcome::kCreated;
@@ -353,7 +356,7 @@ awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std:
 
 awaitable<std::vector<SignerKey>> signers_waiting(pg::Pool& pool, std::vector<Allotment> allotments) {
   const AllotmentColumns w(allotments);
-  const auto rows = co_await pool.query(kWaiting, w.chains, w.signers, w.windows);
+  const auto rows = co_await pool.query(sql::kWaiting, w.chains, w.signers, w.windows);
   std::vector<SignerKey> out;
   for (const auto row : rows) out.push_back({row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")});
   co_return out;

@@ -51,6 +51,7 @@ namespace sql {
 extern const pg::Statement kLockCursors;  // $1 node, $2 chains, $3 signers, $4 tokens
 extern const pg::Statement kCreateBatch;
 extern const pg::Statement kPromote;
+extern const pg::Statement kWaiting;
 }  // namespace sql
 
 // What create_batch sends.

@@ -28,6 +28,7 @@ LeaseManager::LeaseManager(Executor home, pg::Database& database, NodeIdentity i
       options_(options),
       chains_(std::move(chains)),
       can_sign_(std::move(can_sign)),
+      renewals_(home, database.connector(), {.shared_connections = 1, .exclusive_connections = 1}, metrics),
       preparations_(home, "lease preparations", 1024),
       taken_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "acquired"}})),
       refused_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "not_leader"}})),
@@ -46,6 +47,7 @@ LeaseManager::LeaseManager(Executor home, pg::Database& database, NodeIdentity i
           [this] { return adopt(); }, metrics) {}
 
 void LeaseManager::start() {
+  renewals_.start();
   renew_worker_.start();
   adopt_worker_.start();
 }
@@ -64,6 +66,7 @@ awaitable<> LeaseManager::stop() {
     log::info("leases given back", {{"leases", leases.size()}});
   }
   co_await forget_node(database_.pool(), identity_.node_id, kFarewell);
+  co_await renewals_.stop(std::chrono::milliseconds(0));
 }
 
 std::optional<SignerLease> LeaseManager::held(const SignerKey& key) {
@@ -212,13 +215,17 @@ awaitable<> LeaseManager::prepare(std::vector<SignerLease> taken) {
 }
 
 awaitable<Worker::Next> LeaseManager::renew() {
-  auto& pool = database_.pool();
-  co_await heartbeat(pool, identity_.node_id, identity_.advertise_url, identity_.version);
+  co_await renew_held();
+  co_await heartbeat(renewals_, identity_.node_id, identity_.advertise_url, identity_.version);
   co_await release_idle();
+  co_return Worker::Next::kRest;
+}
+
+awaitable<> LeaseManager::renew_held() {
   const auto asked = Clock::now();
   const auto leases = all();
-  if (leases.empty()) co_return Worker::Next::kRest;
-  const auto renewed = co_await renew_leases(pool, identity_.node_id, leases, options_.times);
+  if (leases.empty()) co_return;
+  const auto renewed = co_await renew_leases(renewals_, identity_.node_id, leases, options_.times);
   const std::scoped_lock lock(mutex_);
   for (const auto& lease : renewed) {
     const auto it = known_.find(lease.key);
@@ -232,7 +239,6 @@ awaitable<Worker::Next> LeaseManager::renew() {
     return gone;
   });
   held_gauge_.Set(static_cast<double>(known_.size()));
-  co_return Worker::Next::kRest;
 }
 
 awaitable<> LeaseManager::release_idle() {

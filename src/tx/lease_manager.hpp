@@ -84,6 +84,7 @@ class LeaseManager {
   awaitable<std::vector<SignerLease>> take(std::int64_t chain_id, std::vector<std::string> signers);
   awaitable<> prepare(std::vector<SignerLease> taken);
   awaitable<Worker::Next> renew();
+  awaitable<> renew_held();
   awaitable<Worker::Next> adopt();
   awaitable<> release_idle();
   std::vector<SignerLease> all();
@@ -100,6 +101,7 @@ class LeaseManager {
   std::unordered_map<SignerKey, Known> known_;
   std::map<SignerKey, std::vector<std::shared_ptr<Waiting>>> wanted_;  // on the loop: who waits for which
   bool taking_ = false;
+  pg::Pool renewals_;       // a session of their own: nobody's slow statement may stand before a renewal
   TaskGroup preparations_;  // and acquisitions
 
   Metrics::Counter& taken_total_;

@@ -141,20 +141,22 @@ const Statement kOrphans{"tx_lease_orphans", R"(
     FROM signer_lease AS l
    WHERE l.chain_id = ANY ($1::bigint[])
      AND l.expires_at <= clock_timestamp() - make_interval(secs => $2 / 1000.0)
-     AND EXISTS (SELECT FROM managed_tx AS t
-                  WHERE t.chain_id = l.chain_id
-                    AND t.signer = l.signer
-                    AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL'))
+     AND (SELECT true FROM managed_tx AS t  -- LIMIT 1: not to be turned into a join
+           WHERE t.chain_id = l.chain_id
+             AND t.signer = l.signer
+             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+           LIMIT 1)
    ORDER BY random()
    LIMIT $3)"};
 
 const Statement kIdle{"tx_lease_idle", R"(
   SELECT w.chain_id, w.signer
     FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)
-   WHERE NOT EXISTS (SELECT FROM managed_tx AS t
-                      WHERE t.chain_id = w.chain_id
-                        AND t.signer = w.signer
-                        AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')))"};
+   WHERE (SELECT true FROM managed_tx AS t
+           WHERE t.chain_id = w.chain_id
+             AND t.signer = w.signer
+             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+           LIMIT 1) IS NULL)"};
 
 }  // namespace sql
 

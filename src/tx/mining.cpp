@@ -50,7 +50,7 @@ Step mined_step(const ChainContext& chain, const Match& match, const evm::Receip
 
 Step unmined_step(const MinedTx& tx, std::string why) {
   Step step(tx.lease, tx.tx_id, tx.state, TxState::kTracking, std::move(why));
-  step.expect_receipt_hash = tx.receipt.block_hash;
+  step.expect_receipt_hash = tx.block_hash;
   step.sub_state = std::string(kReorged);
   step.drop_receipt = true;
   step.untell = true;

@@ -174,7 +174,8 @@ struct MinedTx {
   std::string tx_hash;
   std::string attempt_kind;
   bool succeeded = false;
-  StoredReceipt receipt;
+  std::int64_t block = 0;
+  std::string block_hash;
   std::optional<ToldBlock> told;
   std::chrono::milliseconds age{0};  // since it was created
 };

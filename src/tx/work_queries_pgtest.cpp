@@ -240,8 +240,8 @@ TEST_F(WorkQueries, mined_ones_are_found_by_their_block) {
     EXPECT_TRUE(rows[0].succeeded);
     EXPECT_FALSE(rows[1].succeeded);
     EXPECT_EQ(rows[1].state, TxState::kStuck);
-    EXPECT_EQ(rows[0].receipt.block, 11);
-    EXPECT_EQ(rows[0].receipt.block_hash, hash_of(11));
+    EXPECT_EQ(rows[0].block, 11);
+    EXPECT_EQ(rows[0].block_hash, hash_of(11));
     EXPECT_EQ(rows[0].attempt_kind, "original");
     EXPECT_FALSE(rows[0].told);
     rows = co_await mined_between(pool, "node-a", kChain, {.block = 11}, 12, 2);
