@@ -10,10 +10,10 @@
 
 #include "base/random.hpp"
 #include "base/uuid.hpp"
+#include "tests/support/interleaving.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
 #include "tx/create_store.hpp"
-#include "tx/interleaving_test_support.hpp"
 #include "tx/lease_store.hpp"
 
 namespace fencepost::tx {

@@ -29,7 +29,7 @@
 #include "pg/params.hpp"
 #include "pg/result.hpp"
 
-namespace fencepost::tx::interleaving {
+namespace fencepost::interleaving {
 
 inline constexpr std::chrono::seconds kPatience{20};
 
@@ -284,4 +284,4 @@ class Theatre {
   std::string trace_;
 };
 
-}  // namespace fencepost::tx::interleaving
+}  // namespace fencepost::interleaving
