@@ -1,0 +1,341 @@
+-- What a node calls. Arrays have one element for each item, in the caller's order, and so have the answers. Business
+-- outcomes are answers, never errors: an error means that nothing was done, and 40001 and 40P01 mean try again.
+
+-- Which items are new. Who calls holds the payers' locks when there are keys, which is what makes the answer last.
+--   outcome   new · repeat (the same as an earlier item of this set, `first`) · existing · conflict (the key was used
+--             for something else) · invalid (no amount, no such id, to oneself)
+--   known_id  of the transfer that has the key
+CREATE FUNCTION economy._classify(p_guilds bigint[], p_initiators bigint[], p_targets bigint[], p_amounts bigint[],
+                                  p_reasons text[], p_metadata jsonb[], p_keys text[],
+                                  OUT outcome text[], OUT known_id uuid[], OUT first bigint[])
+LANGUAGE plpgsql AS $$
+BEGIN
+  SELECT array_agg(i.outcome), array_agg(i.known_id), array_agg(i.first) INTO outcome, known_id, first
+    FROM (
+  SELECT CASE WHEN NOT i.valid THEN 'invalid'
+              WHEN i.key IS NULL THEN 'new'
+              WHEN known.same THEN 'existing'
+              WHEN known.transfer_id IS NOT NULL THEN 'conflict'
+              WHEN i.first = i.place THEN 'new'
+              WHEN (i.target_id, i.amount, i.reason, i.metadata)
+                   IS NOT DISTINCT FROM (i.first_target, i.first_amount, i.first_reason, i.first_metadata) THEN 'repeat'
+              ELSE 'conflict'
+         END AS outcome,
+         known.transfer_id AS known_id,
+         CASE WHEN i.key IS NULL THEN i.place ELSE i.first END AS first
+    FROM (SELECT v.*,
+                 first_value(place) OVER same_key AS first,
+                 first_value(target_id) OVER same_key AS first_target,
+                 first_value(amount) OVER same_key AS first_amount,
+                 first_value(reason) OVER same_key AS first_reason,
+                 first_value(metadata) OVER same_key AS first_metadata
+            FROM (SELECT k.*,
+                         coalesce(k.guild_id > 0 AND k.initiator_id > 0 AND k.target_id > 0 AND k.amount > 0
+                                  AND k.initiator_id <> k.target_id, false) AS valid
+                    FROM unnest(p_guilds, p_initiators, p_targets, p_amounts, p_reasons, p_metadata, p_keys)
+                         WITH ORDINALITY
+                         AS k(guild_id, initiator_id, target_id, amount, reason, metadata, key, place)) AS v
+          WINDOW same_key AS (PARTITION BY v.valid, v.guild_id, v.initiator_id, v.key ORDER BY v.place)) AS i
+    LEFT JOIN LATERAL (
+           SELECT p.transfer_id,
+                  (p.target_id, p.amount, p.reason, p.metadata)
+                  IS NOT DISTINCT FROM (i.target_id, i.amount, i.reason, i.metadata) AS same
+             FROM economy.pending_transfers AS p
+            WHERE p.guild_id = i.guild_id AND p.initiator_id = i.initiator_id AND p.idempotency_key = i.key
+            UNION ALL
+           SELECT t.transfer_id,
+                  (t.credit_id, t.amount, t.reason, t.metadata)
+                  IS NOT DISTINCT FROM (i.target_id, i.amount, i.reason, i.metadata)
+             FROM economy.transactions AS t
+            WHERE t.guild_id = i.guild_id AND t.debit_id = i.initiator_id AND t.idempotency_key = i.key
+              AND t.kind = 'transfer'
+            LIMIT 1) AS known ON true
+   ORDER BY i.place) AS i;
+END $$;
+
+-- Creates a set of transfers in the pool, checked when this returns.
+--   p_transfer_ids   NULL elements: made here
+--   p_metadata       JSON texts, NULL: {}
+--   p_expires_hours  NULL elements: the guild's default
+-- Answers: outcome (created · existing · conflict · invalid), transfer_id (NULL when invalid; of a conflict, whose key
+-- it is), status.
+CREATE FUNCTION economy.fn_create_pending_transfers(
+  p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[], p_target_ids bigint[], p_amounts bigint[],
+  p_reasons text[], p_metadata text[], p_expires_hours integer[], p_idempotency_keys text[])
+RETURNS TABLE (outcome text, transfer_id uuid, status text)
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_ids uuid[];
+  v_metadata jsonb[];
+  r record;
+BEGIN
+  SELECT array_agg(coalesce(k.id, gen_random_uuid())), array_agg(coalesce(k.metadata::jsonb, '{}'))
+    INTO v_ids, v_metadata
+    FROM unnest(p_transfer_ids, p_metadata, p_amounts) AS k(id, metadata, amount);
+  IF EXISTS (SELECT FROM unnest(p_idempotency_keys) AS k(key) WHERE k.key IS NOT NULL) THEN
+    PERFORM economy._open_accounts(p_guild_ids, p_initiator_ids);
+    PERFORM economy._lock_accounts(p_guild_ids, p_initiator_ids);
+  END IF;
+  r := economy._classify(p_guild_ids, p_initiator_ids, p_target_ids, p_amounts, p_reasons, v_metadata,
+                         p_idempotency_keys);
+  INSERT INTO economy.pending_transfers (transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata,
+                                         expires_at, idempotency_key)
+  SELECT k.transfer_id, k.guild_id, k.initiator_id, k.target_id, k.amount, k.reason, k.metadata,
+         clock_timestamp() + make_interval(
+           hours => coalesce(k.expires_hours, (SELECT s.default_expiry_hours FROM economy._settings(k.guild_id) AS s))),
+         k.idempotency_key
+    FROM unnest(v_ids, p_guild_ids, p_initiator_ids, p_target_ids, p_amounts, p_reasons, v_metadata, p_expires_hours,
+                p_idempotency_keys, r.outcome) WITH ORDINALITY
+         AS k(transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata, expires_hours, idempotency_key,
+              outcome, place)
+   WHERE k.outcome = 'new'
+   ORDER BY k.place;
+  RETURN QUERY
+    SELECT CASE k.outcome WHEN 'new' THEN 'created' WHEN 'repeat' THEN 'existing' ELSE k.outcome END,
+           k.transfer_id,
+           coalesce((SELECT p.status::text FROM economy.pending_transfers AS p WHERE p.transfer_id = k.transfer_id),
+                    (SELECT 'completed' FROM economy.transactions AS t WHERE t.transfer_id = k.transfer_id))
+      FROM (SELECT k.outcome, k.place,
+                   CASE WHEN k.outcome <> 'invalid' THEN coalesce(k.known_id, v_ids[k.first]) END AS transfer_id
+              FROM unnest(r.outcome, r.known_id, r.first) WITH ORDINALITY
+                   AS k(outcome, known_id, first, place)) AS k
+     ORDER BY k.place;
+END $$;
+
+-- Transfers at once, or says why not; each item as if it were alone, in order, except that a credit to a payer earlier
+-- in the set may count only after the rest has been tried. Notifies nobody: `woken` (the same in every row) says
+-- whether waiting transfers became due, for the caller to tell the nodes after the commit.
+-- Answers: outcome and what belongs to it:
+--   completed             transfer_id, status, ledger_id, initiator_balance, target_balance, created_at
+--   existing              the same, of the transfer that has the key; one in the pool has a status and no ledger_id yet
+--   insufficient_balance  available (balance less what is reserved)
+--   cooldown              throttled_until
+--   daily_limit           used_today, daily_limit
+--   conflict              transfer_id whose key it is
+--   invalid
+CREATE FUNCTION economy.fn_transfer_now(
+  p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[], p_target_ids bigint[], p_amounts bigint[],
+  p_reasons text[], p_metadata text[], p_idempotency_keys text[])
+RETURNS TABLE (outcome text, transfer_id uuid, status text, ledger_id bigint, initiator_balance bigint,
+               target_balance bigint, created_at timestamptz, available bigint, throttled_until timestamptz,
+               used_today bigint, daily_limit bigint, woken integer)
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_ids uuid[];
+  v_metadata jsonb[];
+  v_at timestamptz;
+  v_places bigint[];      -- still to be tried, each payer's together
+  v_failed smallint[];    -- by place, as are the next four
+  v_available bigint[];
+  v_used bigint[];
+  v_until timestamptz[];
+  v_limit bigint[];
+  v_woken integer := 0;
+  c record;
+  i record;
+  r record;
+BEGIN
+  SELECT array_agg(coalesce(k.id, gen_random_uuid())), array_agg(coalesce(k.metadata::jsonb, '{}'))
+    INTO v_ids, v_metadata
+    FROM unnest(p_transfer_ids, p_metadata, p_amounts) AS k(id, metadata, amount);
+  PERFORM economy._open_accounts(p_guild_ids, p_target_ids);
+  PERFORM economy._lock_accounts(p_guild_ids || p_guild_ids, p_initiator_ids || p_target_ids);
+  v_at := clock_timestamp();
+  c := economy._classify(p_guild_ids, p_initiator_ids, p_target_ids, p_amounts, p_reasons, v_metadata,
+                         p_idempotency_keys);
+  SELECT array_agg(k.place) INTO v_places
+    FROM (SELECT k.place
+            FROM unnest(p_guild_ids, p_initiator_ids, c.outcome) WITH ORDINALITY
+                 AS k(guild_id, initiator_id, outcome, place)
+           WHERE k.outcome = 'new'
+           ORDER BY k.guild_id, k.initiator_id, k.place) AS k;
+
+  WHILE v_places IS NOT NULL LOOP
+    SELECT array_agg(p_guild_ids[k.place]) AS guilds, array_agg(p_initiator_ids[k.place]) AS initiators,
+           array_agg(p_amounts[k.place]) AS amounts
+      INTO i
+      FROM unnest(v_places) AS k(place);
+    r := economy._reserve(i.guilds, i.initiators, i.amounts, NULL, v_at);
+    FOR n IN 1 .. cardinality(v_places) LOOP
+      v_failed[v_places[n]] := r.failed_on[n];
+      v_available[v_places[n]] := r.available[n];
+      v_used[v_places[n]] := r.used[n];
+      v_until[v_places[n]] := r.throttled_until[n];
+      v_limit[v_places[n]] := r.daily_limit[n];
+    END LOOP;
+    SELECT array_agg(v_ids[k.place]) AS ids, array_agg(p_guild_ids[k.place]) AS guilds,
+           array_agg(p_initiator_ids[k.place]) AS initiators, array_agg(p_target_ids[k.place]) AS targets,
+           array_agg(p_amounts[k.place]) AS amounts, array_agg(p_reasons[k.place]) AS reasons,
+           array_agg(v_metadata[k.place]) AS metadata, array_agg(p_idempotency_keys[k.place]) AS keys
+      INTO i
+      FROM (SELECT k.place
+              FROM unnest(v_places, r.failed_on) AS k(place, failed_on)
+             WHERE k.failed_on = 0
+             ORDER BY k.place) AS k;
+    EXIT WHEN i.ids IS NULL;
+    v_woken := v_woken + economy._post('transfer', i.ids, i.guilds, i.initiators, i.targets, i.amounts, i.reasons,
+                                       i.metadata, i.keys, NULL, v_at);
+    -- Who lacked money that has just come in gets another try.
+    SELECT array_agg(k.place) INTO v_places
+      FROM unnest(v_places, r.failed_on) AS k(place, failed_on)
+     WHERE k.failed_on & 1 = 1
+       AND (p_guild_ids[k.place], p_initiator_ids[k.place])
+           IN (SELECT g, m FROM unnest(i.guilds, i.targets) AS credited(g, m));
+  END LOOP;
+
+  RETURN QUERY
+    SELECT CASE WHEN k.outcome NOT IN ('new', 'repeat') THEN k.outcome
+                WHEN k.failed_on = 0 AND k.outcome = 'repeat' THEN 'existing'
+                WHEN k.failed_on = 0 THEN 'completed'
+                WHEN k.failed_on & 1 = 1 THEN 'insufficient_balance'
+                WHEN k.failed_on & 2 = 2 THEN 'cooldown'
+                ELSE 'daily_limit'
+           END,
+           k.id,
+           CASE WHEN t.id IS NOT NULL THEN 'completed'
+                WHEN k.outcome = 'existing'
+                THEN (SELECT p.status::text FROM economy.pending_transfers AS p WHERE p.transfer_id = k.id)
+           END,
+           t.id, t.debit_after, t.credit_after, t.created_at,
+           CASE WHEN k.failed_on & 1 = 1 THEN k.available END,
+           CASE WHEN k.failed_on & 3 = 2 THEN k.until END,
+           CASE WHEN k.failed_on = 4 THEN k.used END,
+           CASE WHEN k.failed_on = 4 THEN k.day_limit END,
+           v_woken
+      FROM (SELECT k.outcome, k.place, f.*,
+                   CASE WHEN k.outcome <> 'invalid' AND f.failed_on IS NOT DISTINCT FROM 0
+                        THEN coalesce(k.known_id, v_ids[k.first])
+                        ELSE k.known_id
+                   END AS id
+              FROM unnest(c.outcome, c.known_id, c.first) WITH ORDINALITY AS k(outcome, known_id, first, place)
+             CROSS JOIN LATERAL (
+                     SELECT v_failed[k.first] AS failed_on, v_available[k.first] AS available,
+                            v_until[k.first] AS until, v_used[k.first] AS used, v_limit[k.first] AS day_limit
+                   ) AS f) AS k
+      LEFT JOIN economy.transactions AS t ON t.transfer_id = k.id AND k.outcome <> 'conflict'
+     ORDER BY k.place;
+END $$;
+
+-- Takes due work and does it, in one transaction: completes what is approved, checks again what waits. Lanes keep a
+-- guild's transfers in one pair of hands: they are done in order however many nodes there are, and no two nodes wait for
+-- each other's accounts.
+--   p_only   these and no others, to find the one that makes a set fail
+-- Answers: how many of each; more: call again at once; busy: somebody else has a lane with due work; next_due_at: of
+-- what is not due yet.
+CREATE FUNCTION economy.fn_process_due(p_limit integer, p_only uuid[] DEFAULT NULL,
+                                       OUT claimed integer, OUT completed integer, OUT approved integer,
+                                       OUT waiting integer, OUT denied integer, OUT more boolean, OUT busy boolean,
+                                       OUT next_due_at timestamptz)
+LANGUAGE plpgsql AS $$
+DECLARE
+  k_lane_class CONSTANT integer := 1953652325;  -- any number, as long as it is ours
+  v_at timestamptz := clock_timestamp();
+  v_lane smallint;
+  v_checks uuid[] := '{}';
+  v_approved uuid[] := '{}';
+  c record;
+BEGIN
+  claimed := 0;
+  completed := 0;
+  approved := 0;
+  waiting := 0;
+  denied := 0;
+  more := false;
+  busy := false;
+  FOR v_lane IN
+    SELECT l.lane
+      FROM generate_series(0, 63) AS l(lane)
+     CROSS JOIN LATERAL (SELECT w.due_at
+                           FROM economy.transfer_work AS w
+                          WHERE w.lane = l.lane
+                            AND w.due_at <= v_at
+                          ORDER BY w.due_at
+                          LIMIT 1) AS oldest
+     ORDER BY oldest.due_at
+  LOOP
+    IF NOT pg_try_advisory_xact_lock(k_lane_class, v_lane) THEN
+      busy := true;
+      CONTINUE;
+    END IF;
+    SELECT array_agg(w.transfer_id) FILTER (WHERE w.approved) AS approved,
+           array_agg(w.transfer_id) FILTER (WHERE NOT w.approved) AS checks,
+           count(*) AS n
+      INTO c
+      FROM (SELECT w.transfer_id, w.approved
+              FROM economy.transfer_work AS w
+             WHERE w.lane = v_lane
+               AND w.due_at <= v_at
+               AND (p_only IS NULL OR w.transfer_id = ANY (p_only))
+             ORDER BY w.due_at, w.seq
+             LIMIT p_limit - claimed
+               FOR UPDATE SKIP LOCKED) AS w;
+    v_approved := v_approved || c.approved;
+    v_checks := v_checks || c.checks;
+    claimed := claimed + c.n;
+    IF claimed >= p_limit THEN
+      more := true;
+      EXIT;
+    END IF;
+  END LOOP;
+
+  IF claimed > 0 THEN
+    v_at := economy._lock_parties(v_checks, v_approved);
+    IF cardinality(v_approved) > 0 THEN
+      SELECT d.completed, d.woken > 0 OR more INTO completed, more FROM economy._complete(v_approved, v_at) AS d;
+    END IF;
+    IF cardinality(v_checks) > 0 THEN
+      SELECT d.approved, d.waiting, d.denied INTO approved, waiting, denied
+        FROM economy._check_transfers(v_checks, false, v_at) AS d;
+      more := more OR approved > 0;
+    END IF;
+  END IF;
+  IF NOT more THEN
+    SELECT min(first.due_at) INTO next_due_at
+      FROM generate_series(0, 63) AS l(lane)
+     CROSS JOIN LATERAL (SELECT w.due_at
+                           FROM economy.transfer_work AS w
+                          WHERE w.lane = l.lane
+                            AND w.due_at > v_at
+                          ORDER BY w.due_at
+                          LIMIT 1) AS first;
+  END IF;
+END $$;
+
+-- Rejects what has waited too long. Answers how many; as many as p_limit means: call again.
+CREATE FUNCTION economy.fn_expire_transfers(p_limit integer) RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_at timestamptz := clock_timestamp();
+  v_ids uuid[];
+BEGIN
+  SELECT array_agg(w.transfer_id) INTO v_ids
+    FROM (SELECT w.transfer_id
+            FROM economy.transfer_work AS w
+           WHERE NOT w.approved
+             AND w.expires_at < v_at
+           ORDER BY w.expires_at
+           LIMIT p_limit
+             FOR UPDATE SKIP LOCKED) AS w;
+  RETURN CASE WHEN v_ids IS NULL THEN 0 ELSE economy._deny(v_ids, 'transfer_checks_expired', v_at) END;
+END $$;
+
+-- Cancels a transfer that is not approved yet. Answers whether it did, and the status afterwards (NULL: no such one).
+CREATE FUNCTION economy.fn_cancel_transfer(p_transfer_id uuid, OUT cancelled boolean, OUT status text)
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM FROM economy.transfer_work AS w WHERE w.transfer_id = p_transfer_id FOR UPDATE;
+  cancelled := economy._deny(ARRAY[p_transfer_id], 'transfer_cancelled', clock_timestamp()) = 1;
+  SELECT p.status INTO status FROM economy.pending_transfers AS p WHERE p.transfer_id = p_transfer_id;
+END $$;
+
+-- Looks at it again later, for the one in a set that fails for a reason nobody foresaw: it must not hold up the rest.
+CREATE FUNCTION economy.fn_defer_transfer(p_transfer_id uuid, p_seconds double precision) RETURNS boolean
+LANGUAGE sql VOLATILE AS $$
+  WITH put_off AS (
+    UPDATE economy.transfer_work
+       SET due_at = clock_timestamp() + make_interval(secs => p_seconds)
+     WHERE transfer_id = p_transfer_id
+    RETURNING 1
+  )
+  SELECT EXISTS (SELECT FROM put_off)
+$$;

@@ -1,0 +1,145 @@
+// The status machine of a transfer is the database's, whoever writes.
+#include "transfer/economy_test_support.hpp"
+
+namespace fencepost::transfer {
+namespace {
+
+class StatusMachine : public EconomyTest {
+ protected:
+  // A transfer in that state, by the way that leads there.
+  Uuid in_state(const std::string& status) {
+    mint(1, 10);
+    const auto id = insert(1, 2, status == "checking" || status == "rejected" ? 1'000'000 : 10);
+    if (status == "completed") process();
+    if (status == "rejected") admin.must(kCancel, pg::Params::of(id));
+    EXPECT_EQ(admin.value<std::string>("SELECT status FROM economy.pending_transfers WHERE transfer_id = $1",
+                                       pg::Params::of(id)),
+              status);
+    return id;
+  }
+  std::string set_status(const Uuid& id, const std::string& status) {
+    return admin
+        .ask("UPDATE economy.pending_transfers SET status = $2 WHERE transfer_id = $1", pg::Params::of(id, status))
+        .sqlstate;
+  }
+};
+
+constexpr auto kStatuses = {"pending", "checking", "approved", "completed", "rejected"};
+
+TEST_F(StatusMachine, no_status_is_changed_by_hand) {
+  for (const auto* from : {"checking", "approved", "completed", "rejected"}) {
+    const auto id = in_state(from);
+    for (const std::string to : kStatuses) {
+      if (to == from && to == "checking") continue;  // that changes nothing
+      EXPECT_EQ(set_status(id, to), "23000") << from << " → " << to;
+    }
+    EXPECT_EQ(audit(), "");
+  }
+}
+
+// The steps that are not in the table are refused even where the rest of the data would fit.
+TEST_F(StatusMachine, a_step_that_is_not_in_the_table_is_refused_by_itself) {
+  db.exec("ALTER TABLE economy.pending_transfers DISABLE TRIGGER pending_transfers_true");
+  const std::set<std::pair<std::string, std::string>> allowed{
+      {"pending", "checking"},  {"pending", "approved"},  {"pending", "rejected"},  {"checking", "checking"},
+      {"checking", "approved"}, {"checking", "rejected"}, {"approved", "completed"}};
+  const auto id = in_state("checking");
+  for (const std::string from : kStatuses) {
+    for (const std::string to : kStatuses) {
+      tamper(fmt::format("UPDATE economy.pending_transfers SET status = '{}'", from));
+      EXPECT_EQ(set_status(id, to), allowed.contains({from, to}) ? "" : "23000") << from << " → " << to;
+    }
+  }
+}
+
+TEST_F(StatusMachine, completed_needs_its_very_ledger_row) {
+  const auto id = in_state("approved");
+  constexpr std::string_view kPost =
+      "WITH gone AS (DELETE FROM economy.transfer_work WHERE transfer_id = $1), "
+      "posted AS (INSERT INTO economy.transactions (transfer_id, kind, guild_id, debit_id, credit_id, amount, "
+      "debit_after, credit_after) VALUES ($1, 'transfer', 7, 1, 2, $2, 0, 10)) "
+      "UPDATE economy.pending_transfers SET status = 'completed' WHERE transfer_id = $1";
+  EXPECT_EQ(admin.ask(kPost, pg::Params::of(id, 9)).sqlstate, "23000");
+  EXPECT_EQ(admin.ask(kPost, pg::Params::of(id, 10)).sqlstate, "");
+}
+
+TEST_F(StatusMachine, terms_never_change) {
+  const auto id = in_state("checking");
+  for (const auto* set : {"amount = 1", "target_id = 3", "initiator_id = 3", "guild_id = 8", "metadata = '{\"a\": 1}'",
+                          "expires_at = 'infinity'", "idempotency_key = 'k'", "reason = 'r'", "created_at = now()",
+                          "transfer_id = gen_random_uuid()"}) {
+    EXPECT_EQ(admin.ask(fmt::format("UPDATE economy.pending_transfers SET {}", set)).sqlstate, "23000") << set;
+  }
+  EXPECT_EQ(state(id), "checking 0");
+}
+
+TEST_F(StatusMachine, what_is_finished_never_changes_at_all) {
+  for (const auto* status : {"completed", "rejected"}) {
+    const auto id = in_state(status);
+    for (const auto* set : {"updated_at = now()", "retry_count = 5", "checks = '{}'"}) {
+      EXPECT_EQ(admin
+                    .ask(fmt::format("UPDATE economy.pending_transfers SET {} WHERE transfer_id = $1", set),
+                         pg::Params::of(id))
+                    .sqlstate,
+                "23000")
+          << status << " " << set;
+    }
+  }
+}
+
+TEST_F(StatusMachine, an_insert_begins_at_the_beginning) {
+  for (const auto* values : {"'checking', 0, '{}'", "'approved', 0, '{}'", "'completed', 0, '{}'",
+                             "'rejected', 0, '{}'", "'pending', 1, '{}'", R"('pending', 0, '{"balance": 1}')"}) {
+    EXPECT_EQ(admin
+                  .ask(fmt::format("INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount, "
+                                   "status, retry_count, checks) VALUES (7, 1, 2, 5, {})",
+                                   values))
+                  .sqlstate,
+              "23000")
+        << values;
+  }
+}
+
+TEST_F(StatusMachine, terms_that_make_no_sense_are_refused) {
+  for (const auto* values :
+       {"7, 1, 1, 5", "7, 1, 2, 0", "7, 1, 2, -5", "7, 0, 2, 5", "7, 1, 0, 5", "0, 1, 2, 5", "7, 1, 2, NULL"}) {
+    const auto answer = admin.ask(fmt::format(
+        "INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount) VALUES ({})", values));
+    EXPECT_TRUE(answer.sqlstate == "23514" || answer.sqlstate == "23502") << values << ": " << answer.message;
+  }
+}
+
+TEST_F(StatusMachine, only_what_is_finished_can_be_deleted) {
+  in_state("checking");
+  in_state("approved");
+  EXPECT_EQ(admin.ask("DELETE FROM economy.pending_transfers WHERE status = 'checking'").sqlstate, "23000");
+  EXPECT_EQ(admin.ask("DELETE FROM economy.pending_transfers WHERE status = 'approved'").sqlstate, "23000");
+  EXPECT_EQ(admin.ask("TRUNCATE economy.pending_transfers").sqlstate, "23000");
+  process();
+  in_state("rejected");
+  EXPECT_EQ(admin.ask("DELETE FROM economy.pending_transfers WHERE status IN ('completed', 'rejected')").sqlstate, "");
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(StatusMachine, the_function_takes_every_allowed_step_and_no_other) {
+  const auto step = [&](const Uuid& id, const std::string& to) {
+    return admin.value<bool>("SELECT economy.fn_update_pending_transfer_status($1, $2)", pg::Params::of(id, to));
+  };
+  const auto waiting = in_state("checking");
+  for (const auto* to : {"pending", "checking", "approved", "completed"}) EXPECT_FALSE(step(waiting, to)) << to;
+  mint(1, 1'000'000);
+  EXPECT_TRUE(step(waiting, "approved"));
+  for (const auto* to : {"pending", "checking", "approved", "rejected"}) EXPECT_FALSE(step(waiting, to)) << to;
+  EXPECT_TRUE(step(waiting, "completed"));
+  for (const std::string to : kStatuses) EXPECT_FALSE(step(waiting, to)) << to;
+  const auto other = insert(1, 2, 100'000'000);
+  EXPECT_TRUE(step(other, "rejected"));
+  for (const std::string to : kStatuses) EXPECT_FALSE(step(other, to)) << to;
+  EXPECT_EQ(state(other), "rejected transfer_cancelled");
+  EXPECT_FALSE(step(Uuid{}, "approved"));
+  EXPECT_EQ(account(2), "1000000/0");
+  EXPECT_EQ(audit(), "");
+}
+
+}  // namespace
+}  // namespace fencepost::transfer
