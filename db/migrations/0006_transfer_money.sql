@@ -357,6 +357,8 @@ BEGIN
        WHERE transfer_id = i.ids[n];
     END LOOP;
   END IF;
+  PERFORM economy._tell_checked(i.ids, i.guilds, i.initiators, i.targets, i.amounts, r.failed_on, r.available, r.used,
+                                r.throttled_until, r.daily_limit);
   IF v_exhausted IS NOT NULL THEN
     PERFORM economy._tell_denied(v_exhausted, 'transfer_checks_failed');
     denied := denied + cardinality(v_exhausted);
@@ -373,8 +375,6 @@ BEGIN
    WHERE p.transfer_id = k.transfer_id
      AND p.status IN ('pending', 'checking')
      AND (NOT k.early OR k.failed_on <> k.failed_before);
-  PERFORM economy._tell_checked(i.ids, i.guilds, i.initiators, i.targets, i.amounts, r.failed_on, r.available, r.used,
-                                r.throttled_until, r.daily_limit);
 END $$;
 
 -- Checking starts with the insert, whoever inserts.
@@ -383,11 +383,24 @@ DECLARE
   v_ids uuid[];
   v_guilds bigint[];
   v_initiators bigint[];
+  v_used record;
 BEGIN
   SELECT array_agg(transfer_id), array_agg(guild_id), array_agg(initiator_id) INTO v_ids, v_guilds, v_initiators
     FROM inserted;
   IF v_ids IS NULL THEN RETURN NULL; END IF;
   PERFORM economy._lock_accounts(v_guilds, v_initiators);
+  SELECT i.idempotency_key, i.initiator_id INTO v_used
+    FROM inserted AS i
+   WHERE i.idempotency_key IS NOT NULL
+     AND (SELECT true
+            FROM economy.transactions AS t
+           WHERE t.guild_id = i.guild_id AND t.debit_id = i.initiator_id AND t.idempotency_key = i.idempotency_key
+             AND t.kind = 'transfer');
+  IF FOUND THEN
+    RAISE EXCEPTION 'idempotency key % of member % was used for a synchronous transfer', v_used.idempotency_key,
+                    v_used.initiator_id
+      USING ERRCODE = 'unique_violation';
+  END IF;
   PERFORM economy._check_transfers(v_ids, true, clock_timestamp());
   PERFORM pg_notify('economy_work', '');  -- a node should look; many of these in one transaction are one
   RETURN NULL;

@@ -131,6 +131,7 @@ DECLARE
   v_until timestamptz[];
   v_limit bigint[];
   v_woken integer := 0;
+  v_again boolean;
   c record;
   i record;
   r record;
@@ -175,12 +176,13 @@ BEGIN
     EXIT WHEN i.ids IS NULL;
     v_woken := v_woken + economy._post('transfer', i.ids, i.guilds, i.initiators, i.targets, i.amounts, i.reasons,
                                        i.metadata, i.keys, NULL, v_at);
-    -- Who lacked money that has just come in gets another try.
-    SELECT array_agg(k.place) INTO v_places
+    -- When some lacked money that has just come in, all who lack some get another try.
+    SELECT array_agg(k.place), bool_or((p_guild_ids[k.place], p_initiator_ids[k.place])
+                                       IN (SELECT g, m FROM unnest(i.guilds, i.targets) AS credited(g, m)))
+      INTO v_places, v_again
       FROM unnest(v_places, r.failed_on) AS k(place, failed_on)
-     WHERE k.failed_on & 1 = 1
-       AND (p_guild_ids[k.place], p_initiator_ids[k.place])
-           IN (SELECT g, m FROM unnest(i.guilds, i.targets) AS credited(g, m));
+     WHERE k.failed_on & 1 = 1;
+    EXIT WHEN v_again IS NOT TRUE;
   END LOOP;
 
   RETURN QUERY

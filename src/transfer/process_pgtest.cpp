@@ -1,0 +1,145 @@
+// Executing: approved transfers become ledger rows, as sets, in order, exactly once.
+#include "transfer/economy_test_support.hpp"
+
+namespace fencepost::transfer {
+namespace {
+
+class Process : public EconomyTest {
+ protected:
+  Texts ledger() {
+    return column(admin.must("SELECT debit_id || '>' || credit_id || ' ' || amount || ' ' || debit_after || ' ' || "
+                             "credit_after AS t FROM economy.transactions WHERE kind = 'transfer' ORDER BY id"),
+                  "t");
+  }
+  static std::string counts(const pg::ResultSet& rows) {
+    return fmt::format("{} claimed, {} completed, more {}, busy {}", rows.one().get<int>("claimed"),
+                       rows.one().get<int>("completed"), rows.one().get<std::string>("more"),
+                       rows.one().get<std::string>("busy"));
+  }
+};
+
+TEST_F(Process, completes_with_the_ledger_row_and_the_event) {
+  mint(1, 100);
+  const auto id =
+      admin.value<Uuid>("SELECT economy.fn_create_pending_transfer(7, 1, 2, 30, '{\"note\": 1}', p_reason => 'rent')");
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(id), "completed");
+  EXPECT_EQ(account(1), "70/0");
+  EXPECT_EQ(account(2), "30/0");
+  EXPECT_EQ(outbox(id), (Texts{"TransferApproved", "TransferCompleted"}));
+  const auto row =
+      admin.must("SELECT reason, id AS ledger FROM economy.transactions WHERE transfer_id = $1", pg::Params::of(id));
+  EXPECT_EQ(row.one().get<std::string>("reason"), "rent");
+  const auto data = admin.value<boost::json::value>("SELECT data FROM outbox_event WHERE type = 'TransferCompleted'");
+  EXPECT_EQ(data, boost::json::parse(fmt::format(
+                      R"({{"transferId": "{}", "guildId": "7", "initiatorId": "1", "targetId": "2", "amount": "30",
+                           "ledgerId": "{}"}})",
+                      id.to_string(), row.one().get<std::string>("ledger"))));
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Process, leaves_running_balances_also_where_an_account_pays_and_is_paid) {
+  mint(1, 100);
+  mint(2, 100);
+  mint(3, 100);
+  create({{1, 2, 10}, {2, 3, 20}, {3, 1, 30}, {1, 3, 40}, {2, 1, 50}});
+  EXPECT_EQ(process(), 5);
+  EXPECT_EQ(ledger(), (Texts{"1>2 10 90 110", "2>3 20 90 120", "3>1 30 90 120", "1>3 40 80 130", "2>1 50 40 130"}));
+  EXPECT_EQ(account(1), "130/0");
+  EXPECT_EQ(account(2), "40/0");
+  EXPECT_EQ(account(3), "130/0");
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Process, takes_at_most_the_limit_and_says_that_there_is_more) {
+  mint(1, 100);
+  create({{1, 2, 1}, {1, 2, 2}, {1, 2, 3}, {1, 2, 4}, {1, 2, 5}});
+  const auto take = [&] { return counts(admin.must("SELECT * FROM economy.fn_process_due(2)")); };
+  EXPECT_EQ(take(), "2 claimed, 2 completed, more t, busy f");
+  EXPECT_EQ(take(), "2 claimed, 2 completed, more t, busy f");
+  EXPECT_EQ(take(), "1 claimed, 1 completed, more f, busy f");
+  EXPECT_EQ(take(), "0 claimed, 0 completed, more f, busy f");
+  EXPECT_EQ(ledger(), (Texts{"1>2 1 99 1", "1>2 2 97 3", "1>2 3 94 6", "1>2 4 90 10", "1>2 5 85 15"}));
+}
+
+TEST_F(Process, says_when_something_is_due_next) {
+  EXPECT_TRUE(admin.must(kProcess).one().is_null("next_due_at"));
+  insert(1, 2, 5);
+  insert(1, 2, 5);
+  tamper("UPDATE economy.transfer_work SET due_at = due_at + interval '1 day' WHERE seq = 1");
+  EXPECT_EQ(admin.must(kProcess).one().get<std::string>("next_due_at"),
+            admin.value<std::string>("SELECT min(due_at) FROM economy.transfer_work"));
+}
+
+TEST_F(Process, of_one_guild_is_in_one_pair_of_hands_and_of_another_in_others) {
+  settings(R"({"cooldown_seconds": 0, "daily_limit": null})", 8);
+  mint(1, 100);
+  mint(1, 100, 8);
+  create({{1, 2, 1}, {1, 2, 2}, {.from = 1, .to = 2, .amount = 3, .guild = 8}});
+  tamper("UPDATE economy.transfer_work SET due_at = due_at - interval '1 s' WHERE guild_id = 7");
+  Session other(db.dsn(), "other");
+  other.must("BEGIN");
+  EXPECT_EQ(counts(other.must("SELECT * FROM economy.fn_process_due(1)")), "1 claimed, 1 completed, more t, busy f");
+  EXPECT_EQ(counts(admin.must(kProcess)), "1 claimed, 1 completed, more f, busy t") << "the other guild's";
+  other.must("COMMIT");
+  EXPECT_EQ(counts(admin.must(kProcess)), "1 claimed, 1 completed, more f, busy f");
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Process, can_be_asked_for_some_only) {
+  mint(1, 100);
+  const auto rows = create({{1, 2, 1}, {1, 2, 2}, {1, 2, 3}});
+  const std::vector<Uuid> only{rows[1].get<Uuid>("transfer_id")};
+  EXPECT_EQ(admin.must("SELECT * FROM economy.fn_process_due(100, $1)", pg::Params::of(only))
+                .one()
+                .get<std::int64_t>("completed"),
+            1);
+  EXPECT_EQ(ledger(), Texts{"1>2 2 98 2"});
+}
+
+// Nothing of the kind should exist; if it does all the same, it must not stop the others.
+TEST_F(Process, a_transfer_that_cannot_be_done_fails_alone_and_is_put_off) {
+  mint(1, 100);
+  const auto bad = insert(1, 2, 10);
+  const auto good = insert(1, 2, 20);
+  tamper(
+      "INSERT INTO economy.transactions (transfer_id, kind, guild_id, debit_id, credit_id, amount, debit_after, "
+      "credit_after) SELECT transfer_id, 'burn', 7, 9, 0, 1, 0, 0 FROM economy.pending_transfers WHERE amount = 10");
+  EXPECT_EQ(admin.ask(kProcess).sqlstate, "23505");
+  constexpr std::string_view kOnly = "SELECT * FROM economy.fn_process_due(100, $1)";
+  EXPECT_EQ(admin.ask(kOnly, pg::Params::of(std::vector{bad})).sqlstate, "23505");
+  EXPECT_EQ(admin.ask(kOnly, pg::Params::of(std::vector{good})).sqlstate, "");
+  EXPECT_TRUE(admin.value<bool>("SELECT economy.fn_defer_transfer($1, 60)", pg::Params::of(bad)));
+  EXPECT_EQ(process(), 0);
+  EXPECT_EQ(state(bad), "approved");
+  EXPECT_EQ(state(good), "completed");
+}
+
+TEST_F(Process, a_transfer_is_not_executed_twice_when_its_work_is_still_there) {
+  mint(1, 100);
+  const auto id = insert(1, 2, 10);
+  admin.must("CREATE TABLE kept AS SELECT * FROM economy.transfer_work");
+  EXPECT_EQ(process(), 1);
+  tamper("INSERT INTO economy.transfer_work SELECT * FROM kept");
+  admin.ask(kProcess);
+  EXPECT_EQ(state(id), "completed");
+  EXPECT_EQ(account(1), "90/0");
+  EXPECT_EQ(ledger().size(), 1U);
+}
+
+TEST_F(Process, the_pools_state_is_there_for_the_doctor) {
+  mint(1, 100);
+  insert(1, 2, 10);
+  const auto waiting = insert(1, 2, 1000);
+  const auto rows = admin.must(
+      "SELECT *, oldest_waiting_at = (SELECT created_at FROM economy.pending_transfers WHERE transfer_id = $1) AS it "
+      "FROM economy.fn_pool_state()",
+      pg::Params::of(waiting));
+  EXPECT_EQ(rows.one().get<int>("waiting"), 1);
+  EXPECT_EQ(rows.one().get<int>("approved"), 1);
+  EXPECT_EQ(rows.one().get<int>("due"), 1);
+  EXPECT_TRUE(rows.one().get<bool>("it"));
+}
+
+}  // namespace
+}  // namespace fencepost::transfer

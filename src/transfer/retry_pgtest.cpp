@@ -1,0 +1,284 @@
+// What happens to a transfer that fails its checks: retries that count, early tries that do not, expiry, cancelling.
+#include "transfer/economy_test_support.hpp"
+
+namespace fencepost::transfer {
+namespace {
+
+class Retry : public EconomyTest {
+ protected:
+  double next_attempt_in(const Uuid& id) { return in(id, "next_attempt_at"); }
+  double due_in(const Uuid& id) { return in(id, "due_at"); }
+
+  // The time until then when it was last looked at.
+  double in(const Uuid& id, const std::string& column) {
+    return admin.value<double>(
+        fmt::format("SELECT extract(epoch FROM w.{} - p.updated_at) FROM economy.transfer_work AS w "
+                    "JOIN economy.pending_transfers AS p USING (transfer_id) WHERE transfer_id = $1",
+                    column),
+        pg::Params::of(id));
+  }
+  std::int64_t tries_heard() {
+    std::int64_t tries = 0;
+    for (const auto& event : ear.take_json()) {
+      if (event.at("event_type") == "transfer_check_result" && event.at("check_type") == "balance") ++tries;
+    }
+    return tries;
+  }
+  std::vector<Uuid> insert_many(int n, std::int64_t amount) {
+    std::vector<Uuid> ids;
+    for (int i = 0; i < n; ++i) ids.push_back(insert(1, 2, amount));
+    return ids;
+  }
+
+  Ear ear{db.dsn(), "economy_events"};
+};
+
+TEST_F(Retry, comes_after_1_2_4_to_300_seconds_and_ten_times) {
+  const auto id = insert(1, 2, 5);
+  ear.take();
+  for (int retry = 0; retry < 10; ++retry) {
+    SCOPED_TRACE(retry);
+    EXPECT_EQ(state(id), fmt::format("checking {}", retry));
+    const double delay = std::min(std::exp2(retry), 300.0);
+    EXPECT_GE(next_attempt_in(id), delay - 0.001);
+    EXPECT_LE(next_attempt_in(id), delay * 1.1 + 0.001);
+    pass(fmt::format("{} s", delay - 0.5));
+    EXPECT_EQ(admin.must(kProcess).one().get<std::int64_t>("claimed"), 0) << "not yet";
+    pass(fmt::format("{} s", delay * 0.1 + 0.5));
+    EXPECT_EQ(admin.must(kProcess).one().get<std::int64_t>("claimed"), 1);
+    if (retry < 9) EXPECT_EQ(ear.take().size(), 3U) << "each try is told";
+  }
+  EXPECT_EQ(state(id), "rejected transfer_checks_failed");
+  const auto denied = ear.take_json().back();
+  EXPECT_EQ(denied, boost::json::parse(fmt::format(
+                        R"({{"event_type": "transaction_denied", "reason": "transfer_checks_failed",
+                             "transfer_id": "{}", "guild_id": 7, "initiator_id": 1, "target_id": 2, "amount": 5}})",
+                        id.to_string())));
+  EXPECT_EQ(outbox(id), Texts{"TransferDenied"});
+  EXPECT_EQ(admin.value<std::int64_t>("SELECT retry_count FROM economy.pending_transfers"), 10);
+  EXPECT_EQ(checks(id), "011");
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Retry, only_ever_jitters_upwards_and_by_a_tenth) {
+  EXPECT_TRUE(admin.value<bool>(
+      "SELECT bool_and(extract(epoch FROM economy._backoff(n % 12)) / least(2 ^ (n % 12), 300) BETWEEN 1 AND 1.1) "
+      "AND count(DISTINCT economy._backoff(3)) > 1000 FROM generate_series(0, 1200) AS n"));
+}
+
+TEST_F(Retry, limit_is_the_guilds_and_zero_means_none) {
+  settings(R"({"max_retries": 0})");
+  EXPECT_EQ(state(insert(1, 2, 5)), "rejected transfer_checks_failed");
+  settings(R"({"max_retries": 1})");
+  const auto id = insert(1, 2, 5);
+  pass("2 s");
+  process();
+  EXPECT_EQ(state(id), "rejected transfer_checks_failed");
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Retry, is_woken_by_a_credit_from_a_transfer_a_minting_and_the_synchronous_mode) {
+  mint(3, 100);
+  const auto by_pool = insert(1, 2, 10);
+  insert(3, 1, 10);
+  EXPECT_EQ(process(), 2);
+  EXPECT_EQ(state(by_pool), "completed");
+
+  const auto by_sync = insert(1, 2, 20);
+  EXPECT_EQ(column(transfer_now({{3, 1, 20}}), "woken"), Texts{"1"});
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(by_sync), "completed");
+
+  const auto by_mint = insert(1, 2, 30);
+  mint(1, 30);
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(by_mint), "completed");
+}
+
+TEST_F(Retry, that_is_early_counts_nothing_and_keeps_its_appointment) {
+  settings(R"({"daily_limit": 10})");
+  const auto id = insert(1, 2, 50);
+  const auto appointment = next_attempt_in(id);
+  const auto at = admin.value<std::string>("SELECT next_attempt_at::text FROM economy.transfer_work");
+  ear.take();
+  mint(1, 50);
+  EXPECT_EQ(process(), 0);
+  EXPECT_EQ(tries_heard(), 1) << "it was tried";
+  EXPECT_EQ(state(id), "checking 0");
+  EXPECT_EQ(checks(id), "110") << "and what it failed on has changed";
+  EXPECT_EQ(admin.value<std::string>("SELECT next_attempt_at::text FROM economy.transfer_work"), at);
+  EXPECT_GT(appointment, 0.9);
+}
+
+TEST_F(Retry, is_not_burnt_by_dust) {
+  const auto id = insert(1, 2, 1'000);
+  mint(3, 1'000);
+  ear.take();
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(column(transfer_now({{3, 1, 1}}), "woken"), Texts{"0"});
+    process();
+  }
+  EXPECT_EQ(tries_heard(), 0) << "what cannot pass is not even tried";
+  EXPECT_EQ(state(id), "checking 0");
+}
+
+TEST_F(Retry, takes_the_first_sixteen_of_a_payer_when_it_is_credited) {
+  const auto ids = insert_many(40, 10);
+  ear.take();
+  mint(1, 10);
+  EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM economy.transfer_work WHERE due_at <= clock_timestamp()"),
+            16);
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(tries_heard(), 16);
+  EXPECT_EQ(state(ids[0]), "completed");
+  for (int i = 1; i < 40; ++i) EXPECT_EQ(state(ids[static_cast<std::size_t>(i)]), "checking 0");
+}
+
+TEST_F(Retry, does_not_wake_what_failed_on_something_else) {
+  settings(R"({"daily_limit": 10})");
+  mint(1, 100);
+  insert(1, 2, 50);
+  ear.take();
+  mint(1, 100);
+  process();
+  EXPECT_EQ(tries_heard(), 0);
+}
+
+TEST_F(Retry, comes_when_the_cooldown_ends_in_order_and_sixteen_failures_are_enough) {
+  settings(R"({"cooldown_seconds": 100})");
+  mint(1, 1'000);
+  const auto first = insert(1, 2, 1);
+  const auto ids = insert_many(40, 10);
+  for (int i = 0; i < 7; ++i) {  // 1 + 2 + … + 64 = 127 s would be the next; the cooldown ends before
+    pass("1 s");
+    process();
+  }
+  EXPECT_EQ(state(first), "completed");
+  EXPECT_EQ(checks(ids[0]), "101");
+  tamper("UPDATE economy.transfer_work SET next_attempt_at = clock_timestamp() + interval '200 s'");
+  const auto before = state(ids[0]);
+  pass("100 s");
+  ear.take();
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(ids[0]), "completed");
+  EXPECT_EQ(tries_heard(), 17);
+  EXPECT_EQ(state(ids[1]), before);
+  EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM economy.transfer_work WHERE due_at <= clock_timestamp()"),
+            0)
+      << "the rest wait for their own time";
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Retry, is_due_when_what_it_failed_on_clears_by_itself) {
+  settings(R"({"cooldown_seconds": 300, "daily_limit": 100, "max_retries": 20})");
+  mint(1, 1'000);
+  insert(1, 2, 10);
+  const auto cooling = insert(1, 2, 10);
+  const auto over_limit = insert(1, 2, 95);
+  const auto too_much = insert(1, 2, 5'000);
+  const auto due = [&](const Uuid& id) {
+    return admin.value<std::string>(
+        "SELECT CASE WHEN due_at = next_attempt_at THEN 'retry' "
+        "            WHEN due_at = economy._day_ends(clock_timestamp()) THEN 'midnight' "
+        "            WHEN due_at = (SELECT last_transfer_at + interval '300 s' FROM economy.accounts WHERE member_id = "
+        "1)"
+        "            THEN 'cooldown' ELSE due_at::text END "
+        "FROM economy.transfer_work WHERE transfer_id = $1",
+        pg::Params::of(id));
+  };
+  EXPECT_EQ(due(cooling), "retry") << "which is sooner";
+  // As after many retries; each is tried once more before its time.
+  tamper(
+      "UPDATE economy.transfer_work SET next_attempt_at = 'infinity', due_at = clock_timestamp() WHERE NOT approved");
+  process();
+  EXPECT_EQ(due(cooling), "cooldown");
+  EXPECT_EQ(due(over_limit), "midnight") << "the later of the two that must clear";
+  EXPECT_EQ(due(too_much), "retry") << "only a credit can help";
+}
+
+TEST_F(Retry, comes_at_once_when_the_settings_change) {
+  settings(R"({"cooldown_seconds": 300, "daily_limit": 10})");
+  mint(1, 1'000);
+  insert(1, 2, 10);
+  const auto cooling = insert(1, 2, 10);
+  const auto poor = insert(3, 2, 10);
+  process();
+  ear.take();
+  settings(R"({"cooldown_seconds": 0, "daily_limit": 1000})");
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(cooling), "completed");
+  EXPECT_EQ(state(poor), "checking 0");
+}
+
+TEST_F(Retry, comes_at_once_when_the_payer_becomes_government) {
+  settings(R"({"daily_limit": 10})");
+  mint(1, 1'000);
+  const auto id = insert(1, 2, 100);
+  make_government(1);
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(id), "completed");
+}
+
+TEST_F(Retry, ends_when_the_transfer_expires) {
+  const auto id = insert(1, 2, 5);
+  EXPECT_EQ(expire(), 0);
+  ear.take();
+  pass("25 hours");
+  EXPECT_EQ(expire(), 1);
+  EXPECT_EQ(state(id), "rejected transfer_checks_expired");
+  EXPECT_EQ(ear.take_json().at(0).at("reason"), "transfer_checks_expired");
+  EXPECT_EQ(outbox(id), Texts{"TransferDenied"});
+  EXPECT_EQ(expire(), 0);
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Retry, of_an_expired_one_rejects_it_too) {
+  const auto id = insert(1, 2, 5);
+  pass("25 hours");
+  mint(1, 5);
+  EXPECT_EQ(process(), 0);
+  EXPECT_EQ(state(id), "rejected transfer_checks_expired");
+  EXPECT_EQ(account(1), "5/0");
+}
+
+TEST_F(Retry, an_approved_transfer_no_longer_expires) {
+  mint(1, 5);
+  const auto id = insert(1, 2, 5);
+  pass("25 hours");
+  EXPECT_EQ(expire(), 0);
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(id), "completed");
+}
+
+TEST_F(Retry, a_transfer_that_is_over_before_it_begins_is_rejected_at_once) {
+  mint(1, 5);
+  const auto id = admin.value<Uuid>(
+      "INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount, expires_at) "
+      "VALUES (7, 1, 2, 5, clock_timestamp() - interval '1 s') RETURNING transfer_id");
+  EXPECT_EQ(state(id), "rejected transfer_checks_expired");
+  EXPECT_EQ(account(1), "5/0");
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Retry, can_be_cancelled_until_it_is_approved) {
+  const auto id = insert(1, 2, 5);
+  ear.take();
+  const auto cancel = [&](const Uuid& which) {
+    const auto rows = admin.must(kCancel, pg::Params::of(which));
+    return fmt::format("{} {}", rows.one().get<std::string>("cancelled"),
+                       rows.one().get<std::optional<std::string>>("status").value_or("-"));
+  };
+  EXPECT_EQ(cancel(id), "t rejected");
+  EXPECT_EQ(ear.take_json().at(0).at("reason"), "transfer_cancelled");
+  EXPECT_EQ(cancel(id), "f rejected");
+  mint(1, 5);
+  const auto approved = insert(1, 2, 5);
+  EXPECT_EQ(cancel(approved), "f approved");
+  process();
+  EXPECT_EQ(cancel(approved), "f completed");
+  EXPECT_EQ(cancel(Uuid{}), "f -");
+  EXPECT_EQ(audit(), "");
+}
+
+}  // namespace
+}  // namespace fencepost::transfer
