@@ -5,15 +5,30 @@
 --   outcome   new · repeat (the same as an earlier item of this set, `first`) · existing · conflict (the key was used
 --             for something else) · invalid (no amount, no such id, to oneself)
 --   known_id  of the transfer that has the key
-CREATE FUNCTION economy._classify(p_guilds bigint[], p_initiators bigint[], p_targets bigint[], p_amounts bigint[],
-                                  p_reasons text[], p_metadata jsonb[], p_keys text[],
-                                  OUT outcome text[], OUT known_id uuid[], OUT first bigint[])
+CREATE TYPE economy._class AS (outcome text, known_id uuid, first bigint);
+
+CREATE FUNCTION economy._is_valid(k economy._item) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(k.guild_id > 0 AND k.initiator_id > 0 AND k.target_id > 0 AND k.amount > 0
+                  AND k.initiator_id <> k.target_id, false)
+$$;
+
+CREATE FUNCTION economy._classify(p_items economy._item[]) RETURNS economy._class[]
 LANGUAGE plpgsql AS $$
+DECLARE
+  v_classes economy._class[];
 BEGIN
-  SELECT array_agg(i.outcome), array_agg(i.known_id), array_agg(i.first) INTO outcome, known_id, first
+  IF NOT EXISTS (SELECT FROM unnest(p_items) AS k WHERE k.idempotency_key IS NOT NULL) THEN
+    SELECT array_agg(ROW(CASE WHEN economy._is_valid(k) THEN 'new' ELSE 'invalid' END, NULL, k.place)::economy._class)
+      INTO v_classes
+      FROM unnest(p_items) AS k;
+    RETURN v_classes;
+  END IF;
+  SELECT array_agg(ROW(c.outcome, c.known_id, c.first)::economy._class)
+    INTO v_classes
     FROM (
   SELECT CASE WHEN NOT i.valid THEN 'invalid'
-              WHEN i.key IS NULL THEN 'new'
+              WHEN i.idempotency_key IS NULL THEN 'new'
               WHEN known.same THEN 'existing'
               WHEN known.transfer_id IS NOT NULL THEN 'conflict'
               WHEN i.first = i.place THEN 'new'
@@ -22,35 +37,51 @@ BEGIN
               ELSE 'conflict'
          END AS outcome,
          known.transfer_id AS known_id,
-         CASE WHEN i.key IS NULL THEN i.place ELSE i.first END AS first
+         CASE WHEN i.idempotency_key IS NULL THEN i.place ELSE i.first END AS first
     FROM (SELECT v.*,
                  first_value(place) OVER same_key AS first,
                  first_value(target_id) OVER same_key AS first_target,
                  first_value(amount) OVER same_key AS first_amount,
                  first_value(reason) OVER same_key AS first_reason,
                  first_value(metadata) OVER same_key AS first_metadata
-            FROM (SELECT k.*,
-                         coalesce(k.guild_id > 0 AND k.initiator_id > 0 AND k.target_id > 0 AND k.amount > 0
-                                  AND k.initiator_id <> k.target_id, false) AS valid
-                    FROM unnest(p_guilds, p_initiators, p_targets, p_amounts, p_reasons, p_metadata, p_keys)
-                         WITH ORDINALITY
-                         AS k(guild_id, initiator_id, target_id, amount, reason, metadata, key, place)) AS v
-          WINDOW same_key AS (PARTITION BY v.valid, v.guild_id, v.initiator_id, v.key ORDER BY v.place)) AS i
+            FROM (SELECT k.*, economy._is_valid(k) AS valid FROM unnest(p_items) AS k) AS v
+          WINDOW same_key AS (PARTITION BY v.valid, v.guild_id, v.initiator_id, v.idempotency_key ORDER BY v.place)
+         ) AS i
     LEFT JOIN LATERAL (
            SELECT p.transfer_id,
                   (p.target_id, p.amount, p.reason, p.metadata)
                   IS NOT DISTINCT FROM (i.target_id, i.amount, i.reason, i.metadata) AS same
              FROM economy.pending_transfers AS p
-            WHERE p.guild_id = i.guild_id AND p.initiator_id = i.initiator_id AND p.idempotency_key = i.key
+            WHERE p.guild_id = i.guild_id AND p.initiator_id = i.initiator_id
+              AND p.idempotency_key = i.idempotency_key
             UNION ALL
            SELECT t.transfer_id,
                   (t.credit_id, t.amount, t.reason, t.metadata)
                   IS NOT DISTINCT FROM (i.target_id, i.amount, i.reason, i.metadata)
              FROM economy.transactions AS t
-            WHERE t.guild_id = i.guild_id AND t.debit_id = i.initiator_id AND t.idempotency_key = i.key
+            WHERE t.guild_id = i.guild_id AND t.debit_id = i.initiator_id AND t.idempotency_key = i.idempotency_key
               AND t.kind = 'transfer'
             LIMIT 1) AS known ON true
-   ORDER BY i.place) AS i;
+   ORDER BY i.place) AS c;
+  RETURN v_classes;
+END $$;
+
+-- What a caller's arrays say, as items in its order.
+CREATE FUNCTION economy._items_of(p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[],
+                                  p_target_ids bigint[], p_amounts bigint[], p_reasons text[], p_metadata text[],
+                                  p_idempotency_keys text[]) RETURNS economy._item[]
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_items economy._item[];
+BEGIN
+  SELECT array_agg(ROW(k.place, coalesce(k.transfer_id, gen_random_uuid()), k.guild_id, k.initiator_id, k.target_id,
+                       k.amount, k.reason, coalesce(k.metadata::jsonb, '{}'), k.idempotency_key, 0, NULL, NULL,
+                       NULL)::economy._item)
+    INTO v_items
+    FROM unnest(p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids, p_amounts, p_reasons, p_metadata,
+                p_idempotency_keys) WITH ORDINALITY
+         AS k(transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata, idempotency_key, place);
+  RETURN coalesce(v_items, '{}');
 END $$;
 
 -- Creates a set of transfers in the pool, checked when this returns.
@@ -65,40 +96,40 @@ CREATE FUNCTION economy.fn_create_pending_transfers(
 RETURNS TABLE (outcome text, transfer_id uuid, status text)
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_ids uuid[];
-  v_metadata jsonb[];
-  r record;
+  v_items economy._item[] := economy._items_of(p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids, p_amounts,
+                                               p_reasons, p_metadata, p_idempotency_keys);
+  v_classes economy._class[];
 BEGIN
-  SELECT array_agg(coalesce(k.id, gen_random_uuid())), array_agg(coalesce(k.metadata::jsonb, '{}'))
-    INTO v_ids, v_metadata
-    FROM unnest(p_transfer_ids, p_metadata, p_amounts) AS k(id, metadata, amount);
   IF EXISTS (SELECT FROM unnest(p_idempotency_keys) AS k(key) WHERE k.key IS NOT NULL) THEN
-    PERFORM economy._open_accounts(p_guild_ids, p_initiator_ids);
-    PERFORM economy._lock_accounts(p_guild_ids, p_initiator_ids);
+    -- A payer needs an account, or there is no lock that keeps a key from being used twice.
+    INSERT INTO economy.accounts (guild_id, member_id)
+    SELECT k.guild_id, k.initiator_id
+      FROM (SELECT DISTINCT k.guild_id, k.initiator_id FROM unnest(v_items) AS k WHERE economy._is_valid(k)) AS k
+     WHERE (SELECT true FROM economy.accounts AS a
+             WHERE a.guild_id = k.guild_id AND a.member_id = k.initiator_id) IS NULL
+     ORDER BY k.guild_id, k.initiator_id
+        ON CONFLICT DO NOTHING;
+    PERFORM economy._lock_parties(v_items, '{}');
   END IF;
-  r := economy._classify(p_guild_ids, p_initiator_ids, p_target_ids, p_amounts, p_reasons, v_metadata,
-                         p_idempotency_keys);
+  v_classes := economy._classify(v_items);
   INSERT INTO economy.pending_transfers (transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata,
                                          expires_at, idempotency_key)
   SELECT k.transfer_id, k.guild_id, k.initiator_id, k.target_id, k.amount, k.reason, k.metadata,
          clock_timestamp() + make_interval(
-           hours => coalesce(k.expires_hours, (SELECT s.default_expiry_hours FROM economy._settings(k.guild_id) AS s))),
+           hours => coalesce(p_expires_hours[k.place],
+                             (SELECT s.default_expiry_hours FROM economy._settings(k.guild_id) AS s))),
          k.idempotency_key
-    FROM unnest(v_ids, p_guild_ids, p_initiator_ids, p_target_ids, p_amounts, p_reasons, v_metadata, p_expires_hours,
-                p_idempotency_keys, r.outcome) WITH ORDINALITY
-         AS k(transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata, expires_hours, idempotency_key,
-              outcome, place)
+    FROM ROWS FROM (unnest(v_items), unnest(v_classes)) AS k
    WHERE k.outcome = 'new'
    ORDER BY k.place;
   RETURN QUERY
     SELECT CASE k.outcome WHEN 'new' THEN 'created' WHEN 'repeat' THEN 'existing' ELSE k.outcome END,
-           k.transfer_id,
-           coalesce((SELECT p.status::text FROM economy.pending_transfers AS p WHERE p.transfer_id = k.transfer_id),
-                    (SELECT 'completed' FROM economy.transactions AS t WHERE t.transfer_id = k.transfer_id))
+           k.id,
+           coalesce((SELECT p.status::text FROM economy.pending_transfers AS p WHERE p.transfer_id = k.id),
+                    (SELECT 'completed' FROM economy.transactions AS t WHERE t.transfer_id = k.id))
       FROM (SELECT k.outcome, k.place,
-                   CASE WHEN k.outcome <> 'invalid' THEN coalesce(k.known_id, v_ids[k.first]) END AS transfer_id
-              FROM unnest(r.outcome, r.known_id, r.first) WITH ORDINALITY
-                   AS k(outcome, known_id, first, place)) AS k
+                   CASE WHEN k.outcome <> 'invalid' THEN coalesce(k.known_id, v_items[k.first].transfer_id) END AS id
+              FROM ROWS FROM (unnest(v_items), unnest(v_classes)) AS k) AS k
      ORDER BY k.place;
 END $$;
 
@@ -121,66 +152,36 @@ RETURNS TABLE (outcome text, transfer_id uuid, status text, ledger_id bigint, in
                used_today bigint, daily_limit bigint, woken integer)
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_ids uuid[];
-  v_metadata jsonb[];
-  v_at timestamptz;
-  v_places bigint[];      -- still to be tried, each payer's together
-  v_failed smallint[];    -- by place, as are the next four
-  v_available bigint[];
-  v_used bigint[];
-  v_until timestamptz[];
-  v_limit bigint[];
+  v_items economy._item[] := economy._items_of(p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids, p_amounts,
+                                               p_reasons, p_metadata, p_idempotency_keys);
+  v_at timestamptz := economy._lock_parties('{}', v_items);
+  v_classes economy._class[] := economy._classify(v_items);
+  v_set economy._item[];         -- still to be tried, in order of payer and place
+  v_passed economy._item[];
+  v_tried economy._verdict[];    -- of the set
+  v_verdicts economy._verdict[]; -- by place
   v_woken integer := 0;
   v_again boolean;
-  c record;
-  i record;
-  r record;
 BEGIN
-  SELECT array_agg(coalesce(k.id, gen_random_uuid())), array_agg(coalesce(k.metadata::jsonb, '{}'))
-    INTO v_ids, v_metadata
-    FROM unnest(p_transfer_ids, p_metadata, p_amounts) AS k(id, metadata, amount);
-  PERFORM economy._open_accounts(p_guild_ids, p_target_ids);
-  PERFORM economy._lock_accounts(p_guild_ids || p_guild_ids, p_initiator_ids || p_target_ids);
-  v_at := clock_timestamp();
-  c := economy._classify(p_guild_ids, p_initiator_ids, p_target_ids, p_amounts, p_reasons, v_metadata,
-                         p_idempotency_keys);
-  SELECT array_agg(k.place) INTO v_places
-    FROM (SELECT k.place
-            FROM unnest(p_guild_ids, p_initiator_ids, c.outcome) WITH ORDINALITY
-                 AS k(guild_id, initiator_id, outcome, place)
+  SELECT array_agg(k.item) INTO v_set
+    FROM (SELECT v_items[k.place] AS item
+            FROM ROWS FROM (unnest(v_items), unnest(v_classes)) AS k
            WHERE k.outcome = 'new'
            ORDER BY k.guild_id, k.initiator_id, k.place) AS k;
-
-  WHILE v_places IS NOT NULL LOOP
-    SELECT array_agg(p_guild_ids[k.place]) AS guilds, array_agg(p_initiator_ids[k.place]) AS initiators,
-           array_agg(p_amounts[k.place]) AS amounts
-      INTO i
-      FROM unnest(v_places) AS k(place);
-    r := economy._reserve(i.guilds, i.initiators, i.amounts, NULL, v_at);
-    FOR n IN 1 .. cardinality(v_places) LOOP
-      v_failed[v_places[n]] := r.failed_on[n];
-      v_available[v_places[n]] := r.available[n];
-      v_used[v_places[n]] := r.used[n];
-      v_until[v_places[n]] := r.throttled_until[n];
-      v_limit[v_places[n]] := r.daily_limit[n];
+  WHILE v_set IS NOT NULL LOOP
+    v_tried := economy._reserve(v_set, NULL, v_at);
+    v_passed := NULL;
+    FOR n IN 1 .. cardinality(v_set) LOOP
+      v_verdicts[v_set[n].place] := v_tried[n];
+      IF v_tried[n].failed_on = 0 THEN v_passed := v_passed || v_set[n]; END IF;
     END LOOP;
-    SELECT array_agg(v_ids[k.place]) AS ids, array_agg(p_guild_ids[k.place]) AS guilds,
-           array_agg(p_initiator_ids[k.place]) AS initiators, array_agg(p_target_ids[k.place]) AS targets,
-           array_agg(p_amounts[k.place]) AS amounts, array_agg(p_reasons[k.place]) AS reasons,
-           array_agg(v_metadata[k.place]) AS metadata, array_agg(p_idempotency_keys[k.place]) AS keys
-      INTO i
-      FROM (SELECT k.place
-              FROM unnest(v_places, r.failed_on) AS k(place, failed_on)
-             WHERE k.failed_on = 0
-             ORDER BY k.place) AS k;
-    EXIT WHEN i.ids IS NULL;
-    v_woken := v_woken + economy._post('transfer', i.ids, i.guilds, i.initiators, i.targets, i.amounts, i.reasons,
-                                       i.metadata, i.keys, NULL, v_at);
+    EXIT WHEN v_passed IS NULL;
+    v_woken := v_woken + economy._post('transfer', v_passed, NULL, v_at);
     -- When some lacked money that has just come in, all who lack some get another try.
-    SELECT array_agg(k.place), bool_or((p_guild_ids[k.place], p_initiator_ids[k.place])
-                                       IN (SELECT g, m FROM unnest(i.guilds, i.targets) AS credited(g, m)))
-      INTO v_places, v_again
-      FROM unnest(v_places, r.failed_on) AS k(place, failed_on)
+    SELECT array_agg(v_items[k.place]), bool_or((k.guild_id, k.initiator_id)
+                                                IN (SELECT c.guild_id, c.target_id FROM unnest(v_passed) AS c))
+      INTO v_set, v_again
+      FROM ROWS FROM (unnest(v_set), unnest(v_tried)) AS k
      WHERE k.failed_on & 1 = 1;
     EXIT WHEN v_again IS NOT TRUE;
   END LOOP;
@@ -199,23 +200,19 @@ BEGIN
                 THEN (SELECT p.status::text FROM economy.pending_transfers AS p WHERE p.transfer_id = k.id)
            END,
            t.id, t.debit_after, t.credit_after, t.created_at,
-           CASE WHEN k.failed_on & 1 = 1 THEN k.available END,
-           CASE WHEN k.failed_on & 3 = 2 THEN k.until END,
-           CASE WHEN k.failed_on = 4 THEN k.used END,
-           CASE WHEN k.failed_on = 4 THEN k.day_limit END,
+           CASE WHEN k.failed_on & 1 = 1 THEN (k.verdict).available END,
+           CASE WHEN k.failed_on & 3 = 2 THEN (k.verdict).throttled_until END,
+           CASE WHEN k.failed_on = 4 THEN (k.verdict).used END,
+           CASE WHEN k.failed_on = 4 THEN (k.verdict).daily_limit END,
            v_woken
-      FROM (SELECT k.outcome, k.place, f.*,
-                   CASE WHEN k.outcome <> 'invalid' AND f.failed_on IS NOT DISTINCT FROM 0
-                        THEN coalesce(k.known_id, v_ids[k.first])
+      FROM (SELECT k.outcome, k.ordinality, v_verdicts[k.first] AS verdict, v_verdicts[k.first].failed_on,
+                   CASE WHEN k.outcome IN ('new', 'repeat') AND v_verdicts[k.first].failed_on = 0
+                        THEN v_items[k.first].transfer_id
                         ELSE k.known_id
                    END AS id
-              FROM unnest(c.outcome, c.known_id, c.first) WITH ORDINALITY AS k(outcome, known_id, first, place)
-             CROSS JOIN LATERAL (
-                     SELECT v_failed[k.first] AS failed_on, v_available[k.first] AS available,
-                            v_until[k.first] AS until, v_used[k.first] AS used, v_limit[k.first] AS day_limit
-                   ) AS f) AS k
+              FROM unnest(v_classes) WITH ORDINALITY AS k) AS k
       LEFT JOIN economy.transactions AS t ON t.transfer_id = k.id AND k.outcome <> 'conflict'
-     ORDER BY k.place;
+     ORDER BY k.ordinality;
 END $$;
 
 -- Takes due work and does it, in one transaction: completes what is approved, checks again what waits. Lanes keep a
@@ -235,6 +232,8 @@ DECLARE
   v_lane smallint;
   v_checks uuid[] := '{}';
   v_approved uuid[] := '{}';
+  v_to_check economy._item[];
+  v_to_post economy._item[];
   c record;
 BEGIN
   claimed := 0;
@@ -281,13 +280,14 @@ BEGIN
   END LOOP;
 
   IF claimed > 0 THEN
-    v_at := economy._lock_parties(v_checks, v_approved);
-    IF cardinality(v_approved) > 0 THEN
-      SELECT d.completed, d.woken > 0 OR more INTO completed, more FROM economy._complete(v_approved, v_at) AS d;
-    END IF;
-    IF cardinality(v_checks) > 0 THEN
+    v_to_check := economy._items(v_checks, false);
+    v_to_post := economy._items(v_approved, true);
+    v_at := economy._lock_parties(v_to_check, v_to_post);
+    completed := cardinality(v_to_post);
+    IF completed > 0 THEN more := economy._complete(v_to_post, v_at) > 0 OR more; END IF;
+    IF cardinality(v_to_check) > 0 THEN
       SELECT d.approved, d.waiting, d.denied INTO approved, waiting, denied
-        FROM economy._check_transfers(v_checks, false, v_at) AS d;
+        FROM economy._check_transfers(v_to_check, false, v_at) AS d;
       more := more OR approved > 0;
     END IF;
   END IF;

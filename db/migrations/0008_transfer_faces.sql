@@ -130,13 +130,14 @@ END $$;
 CREATE FUNCTION economy._check_and_approve_transfer(p_transfer_id uuid) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
+  v_items economy._item[];
   v_approved integer;
 BEGIN
   PERFORM FROM economy.transfer_work AS w WHERE w.transfer_id = p_transfer_id AND NOT w.approved FOR UPDATE;
   IF NOT FOUND THEN RETURN false; END IF;
+  v_items := economy._items(ARRAY[p_transfer_id], false);
   SELECT c.approved INTO v_approved
-    FROM economy._check_transfers(ARRAY[p_transfer_id], false,
-                                  economy._lock_parties(ARRAY[p_transfer_id], '{}')) AS c;
+    FROM economy._check_transfers(v_items, false, economy._lock_parties(v_items, '{}')) AS c;
   IF v_approved = 1 THEN PERFORM pg_notify('economy_work', ''); END IF;
   RETURN v_approved = 1;
 END $$;
@@ -146,7 +147,7 @@ END $$;
 CREATE FUNCTION economy.fn_update_pending_transfer_status(p_transfer_id uuid, p_new_status text) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_completed integer;
+  v_items economy._item[];
 BEGIN
   CASE p_new_status
     WHEN 'approved' THEN RETURN economy._check_and_approve_transfer(p_transfer_id);
@@ -154,9 +155,9 @@ BEGIN
     WHEN 'completed' THEN
       PERFORM FROM economy.transfer_work AS w WHERE w.transfer_id = p_transfer_id AND w.approved FOR UPDATE;
       IF NOT FOUND THEN RETURN false; END IF;
-      SELECT c.completed INTO v_completed
-        FROM economy._complete(ARRAY[p_transfer_id], economy._lock_parties('{}', ARRAY[p_transfer_id])) AS c;
-      RETURN v_completed = 1;
+      v_items := economy._items(ARRAY[p_transfer_id], true);
+      PERFORM economy._complete(v_items, economy._lock_parties('{}', v_items));
+      RETURN true;
     ELSE RETURN false;  -- `pending` and `checking` are where a transfer is put, not where it can be sent
   END CASE;
 END $$;
@@ -189,6 +190,9 @@ LANGUAGE plpgsql AS $$
 DECLARE
   v_debit bigint := CASE p_kind WHEN 'mint' THEN 0 ELSE p_member_id END;
   v_credit bigint := CASE p_kind WHEN 'mint' THEN p_member_id ELSE 0 END;
+  v_items economy._item[] := ARRAY[ROW(1, gen_random_uuid(), p_guild_id, v_debit, v_credit, p_amount, p_reason, NULL,
+                                       p_idempotency_key, NULL, NULL, NULL, NULL)::economy._item];
+  v_at timestamptz;
   v_system bigint;
   v_woken integer;
   t economy.transactions;
@@ -197,9 +201,10 @@ BEGIN
     outcome := 'invalid';
     RETURN;
   END IF;
-  INSERT INTO economy.accounts (guild_id, member_id, kind) VALUES (p_guild_id, 0, 'system') ON CONFLICT DO NOTHING;
-  PERFORM economy._open_accounts(ARRAY[p_guild_id], ARRAY[p_member_id]);
-  PERFORM economy._lock_accounts(ARRAY[p_guild_id, p_guild_id], ARRAY[0, p_member_id]);
+  INSERT INTO economy.accounts (guild_id, member_id, kind)
+  VALUES (p_guild_id, 0, 'system'), (p_guild_id, p_member_id, 'member')
+      ON CONFLICT DO NOTHING;
+  v_at := economy._lock_parties('{}', v_items);
   SELECT * INTO t
     FROM economy.transactions AS x
    WHERE x.guild_id = p_guild_id AND x.debit_id = v_debit AND x.idempotency_key = p_idempotency_key
@@ -217,11 +222,8 @@ BEGIN
       outcome := 'insufficient_balance';
       RETURN;
     END IF;
-    transfer_id := gen_random_uuid();
-    v_woken := economy._post(p_kind, ARRAY[transfer_id], ARRAY[p_guild_id], ARRAY[v_debit], ARRAY[v_credit],
-                             ARRAY[p_amount], ARRAY[p_reason], NULL, ARRAY[p_idempotency_key], p_actor,
-                             clock_timestamp());
-    SELECT * INTO t FROM economy.transactions AS x WHERE x.transfer_id = _issue.transfer_id;
+    v_woken := economy._post(p_kind, v_items, p_actor, v_at);
+    SELECT * INTO t FROM economy.transactions AS x WHERE x.transfer_id = v_items[1].transfer_id;
     INSERT INTO economy.operations (guild_id, member_id, action, reason, actor, detail)
     VALUES (p_guild_id, p_member_id, p_kind, p_reason, p_actor,
             jsonb_build_object('amount', p_amount::text, 'ledgerId', t.id::text));
@@ -312,8 +314,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
   a economy.accounts;
 BEGIN
-  PERFORM economy._open_accounts(ARRAY[p_guild_id], ARRAY[p_member_id]);
-  PERFORM economy._lock_accounts(ARRAY[p_guild_id], ARRAY[p_member_id]);
+  INSERT INTO economy.accounts (guild_id, member_id) VALUES (p_guild_id, p_member_id) ON CONFLICT DO NOTHING;
   UPDATE economy.accounts
      SET kind = p_kind
    WHERE guild_id = p_guild_id AND member_id = p_member_id
