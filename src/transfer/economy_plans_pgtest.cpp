@@ -1,6 +1,6 @@
-// How much the calls of a node read when there is much to read: in proportion to their set, not to the tables, even
-// when the plans were made while the tables were empty, which for transfer_work is what the planner finds most of the
-// time.
+// How much the calls of a node read when there is much to read: in proportion to their set, not to the tables. The
+// planner knows how large those are (pg/statistics_keeper.hpp), except for transfer_work, which it finds empty most of
+// the time and which may be full all the same.
 #include "transfer/economy_test_support.hpp"
 
 namespace fencepost::transfer {
@@ -14,13 +14,7 @@ class EconomyPlans : public EconomyTest {
         "SELECT set_config('enable_seqscan', 'off', false), "
         "set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false)");
     for (std::int64_t member = 1; member <= 100; ++member) mint(member, 1'000);
-    admin.must("ANALYZE");
-    // Every plan is made now.
-    some(2);
-    node.must(kNow, now_params({{1, 2, 1}, {3, 4, 1}}));
-    node.must(kProcess);
-    node.must(kExpire);
-    // Nobody tells the planner of these: 20,000 that wait, 50,000 that are done, and as many accounts.
+    // 20,000 that wait, 50,000 that are done, and as many accounts.
     tamper(R"(
       INSERT INTO economy.accounts (guild_id, member_id) SELECT 7, 1000 + n FROM generate_series(1, 50000) AS n;
       INSERT INTO economy.pending_transfers (transfer_id, guild_id, initiator_id, target_id, amount, status, expires_at)
@@ -32,7 +26,12 @@ class EconomyPlans : public EconomyTest {
       INSERT INTO economy.transactions (transfer_id, kind, guild_id, debit_id, credit_id, amount, debit_after,
                                         credit_after)
       SELECT transfer_id, 'transfer', 7, initiator_id, target_id, amount, 0, 0
-        FROM economy.pending_transfers WHERE status = 'completed' AND amount = 1000000)");
+        FROM economy.pending_transfers WHERE status = 'completed';
+      ANALYZE economy.accounts, economy.pending_transfers, economy.transactions;
+      CREATE TABLE work AS SELECT * FROM economy.transfer_work;
+      DELETE FROM economy.transfer_work)");
+    admin.must("VACUUM (ANALYZE, TRUNCATE false) economy.transfer_work");  // pages without rows, says the planner
+    admin.must("INSERT INTO economy.transfer_work SELECT * FROM work");
   }
 
   void some(int n) {
