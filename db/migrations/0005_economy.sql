@@ -30,18 +30,25 @@ $$;
 -- `reserved` belongs to approved transfers. The day's counter lives here because it only changes under this row's lock.
 -- Nothing that changes is indexed: every update is HOT while a page has room.
 CREATE TABLE economy.accounts (
-  guild_id         bigint      NOT NULL CHECK (guild_id > 0),
-  member_id        bigint      NOT NULL CHECK (member_id >= 0),
-  kind             text        NOT NULL DEFAULT 'member' CHECK (kind IN ('member', 'government', 'system')),
+  guild_id         bigint      NOT NULL,
+  member_id        bigint      NOT NULL,
+  kind             text        NOT NULL DEFAULT 'member',           -- member, government or system
   balance          bigint      NOT NULL DEFAULT 0,
-  reserved         bigint      NOT NULL DEFAULT 0 CHECK (reserved >= 0),
+  reserved         bigint      NOT NULL DEFAULT 0,
   last_transfer_at timestamptz NULL,                                -- last approval; the cooldown counts from here
   day              date        NULL,                                -- the UTC day that `day_used` is of
-  day_used         bigint      NOT NULL DEFAULT 0 CHECK (day_used >= 0),
+  day_used         bigint      NOT NULL DEFAULT 0,
   created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (guild_id, member_id),
-  CONSTRAINT accounts_system_is_member_0 CHECK ((kind = 'system') = (member_id = 0)),
-  CONSTRAINT accounts_cover_what_is_reserved CHECK (kind = 'system' OR balance >= reserved)
+  -- Few and large: each is made ready again for every statement that writes here.
+  CONSTRAINT accounts_system_is_member_0
+    CHECK (guild_id > 0 AND CASE kind WHEN 'system' THEN member_id = 0
+                                      WHEN 'member' THEN member_id > 0
+                                      WHEN 'government' THEN member_id > 0
+                                      ELSE false
+                            END),
+  CONSTRAINT accounts_cover_what_is_reserved
+    CHECK (reserved >= 0 AND day_used >= 0 AND (kind = 'system' OR balance >= reserved))
 ) WITH (fillfactor = 50);
 
 -- The ledger. A row is both legs of a movement, so it is balanced by construction; economy.entries shows them singly.
@@ -51,23 +58,28 @@ CREATE TABLE economy.accounts (
 CREATE TABLE economy.transactions (
   id              bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   transfer_id     uuid        NOT NULL UNIQUE,
-  kind            text        NOT NULL CHECK (kind IN ('transfer', 'mint', 'burn')),
+  kind            text        NOT NULL,  -- transfer, mint or burn
   guild_id        bigint      NOT NULL,
   debit_id        bigint      NOT NULL,
   credit_id       bigint      NOT NULL,
-  amount          bigint      NOT NULL CHECK (amount > 0),
-  debit_after     bigint      NOT NULL CHECK (debit_id = 0 OR debit_after >= 0),
-  credit_after    bigint      NOT NULL CHECK (credit_id = 0 OR credit_after >= 0),
-  reason          text        NULL CHECK (length(reason) <= 500),
-  metadata        jsonb       NULL,      -- of a synchronous transfer; that of the pool's is in pending_transfers
+  amount          bigint      NOT NULL,
+  debit_after     bigint      NOT NULL,
+  credit_after    bigint      NOT NULL,
+  reason          text        NULL,
+  metadata        jsonb       NULL,      -- of a synchronous transfer, as is the key; the pool has its own
   actor           text        NULL,      -- who minted or burnt
-  idempotency_key text        NULL CHECK (octet_length(idempotency_key) BETWEEN 1 AND 128),  -- likewise
+  idempotency_key text        NULL,
   created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT transactions_not_to_oneself CHECK (debit_id <> credit_id),
-  CONSTRAINT transactions_parties_fit_the_kind CHECK (CASE kind WHEN 'mint' THEN debit_id = 0
-                                                                WHEN 'burn' THEN credit_id = 0
-                                                                ELSE debit_id > 0 AND credit_id > 0
-                                                      END)
+  CONSTRAINT transactions_move_money
+    CHECK (amount > 0 AND CASE kind WHEN 'transfer' THEN debit_id > 0 AND credit_id > 0 AND debit_id <> credit_id
+                                    WHEN 'mint' THEN debit_id = 0 AND credit_id > 0
+                                    WHEN 'burn' THEN debit_id > 0 AND credit_id = 0
+                                    ELSE false
+                          END),
+  CONSTRAINT transactions_leave_no_debt
+    CHECK ((debit_id = 0 OR debit_after >= 0) AND (credit_id = 0 OR credit_after >= 0)),
+  CONSTRAINT transactions_texts_are_short
+    CHECK (length(reason) <= 500 AND octet_length(idempotency_key) BETWEEN 1 AND 128)
 );
 CREATE INDEX transactions_debit ON economy.transactions (guild_id, debit_id, id);
 CREATE INDEX transactions_credit ON economy.transactions (guild_id, credit_id, id);
@@ -97,21 +109,24 @@ CREATE TRIGGER transactions_are_kept BEFORE TRUNCATE ON economy.transactions
 CREATE TABLE economy.pending_transfers (
   transfer_id     uuid        PRIMARY KEY DEFAULT gen_random_uuid(),
   seq             bigint      GENERATED ALWAYS AS IDENTITY,                  -- in order of creation
-  guild_id        bigint      NOT NULL CHECK (guild_id > 0),
-  initiator_id    bigint      NOT NULL CHECK (initiator_id > 0),
-  target_id       bigint      NOT NULL CHECK (target_id > 0),
-  amount          bigint      NOT NULL CHECK (amount > 0),
+  guild_id        bigint      NOT NULL,
+  initiator_id    bigint      NOT NULL,
+  target_id       bigint      NOT NULL,
+  amount          bigint      NOT NULL,
   status          varchar(20) NOT NULL DEFAULT 'pending'
                   CHECK (status IN ('pending', 'checking', 'approved', 'completed', 'rejected')),
   checks          jsonb       NOT NULL DEFAULT '{}',  -- {"balance": 1, "cooldown": 0, "daily_limit": 1}
   retry_count     integer     NOT NULL DEFAULT 0,     -- retries made; early ones do not count
   expires_at      timestamptz NOT NULL,               -- left out: after the guild's default_expiry_hours
   metadata        jsonb       NOT NULL DEFAULT '{}',
-  reason          text        NULL CHECK (length(reason) <= 500),
-  idempotency_key text        NULL CHECK (octet_length(idempotency_key) BETWEEN 1 AND 128),
+  reason          text        NULL,
+  idempotency_key text        NULL,
   created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
   updated_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT pending_transfers_not_to_oneself CHECK (initiator_id <> target_id)
+  CONSTRAINT pending_transfers_move_money
+    CHECK (amount > 0 AND guild_id > 0 AND initiator_id > 0 AND target_id > 0 AND initiator_id <> target_id),
+  CONSTRAINT pending_transfers_texts_are_short
+    CHECK (length(reason) <= 500 AND octet_length(idempotency_key) BETWEEN 1 AND 128)
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX pending_transfers_guild ON economy.pending_transfers (guild_id, seq);
 -- Per payer, because whoever creates holds the payer's lock: that is what makes one key one transfer in both modes.
@@ -241,6 +256,13 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT p_kind = 'government' OR p_until IS NULL OR 
 CREATE FUNCTION economy._rule_daily_limit(p_kind text, p_used bigint, p_limit bigint, p_amount bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$ SELECT p_kind = 'government' OR p_limit IS NULL OR p_amount <= p_limit - p_used $$;
 
+-- Of `p_used` and what is added, which may be more than a number can hold where there is no limit.
+CREATE FUNCTION economy._add_used(p_used bigint, p_amount bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$ SELECT p_used + least(p_amount, 9223372036854775807 - p_used) $$;
+
+CREATE FUNCTION economy._used_on(p_day date, p_day_used bigint, p_at timestamptz) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN p_day = (p_at AT TIME ZONE 'UTC')::date THEN p_day_used ELSE 0 END $$;
+
 -- What the rules look at. A payer without an account has nothing.
 CREATE FUNCTION economy._standing(p_guild_id bigint, p_member_id bigint, p_at timestamptz)
 RETURNS TABLE (kind text, available bigint, used bigint, throttled_until timestamptz, daily_limit bigint,
@@ -248,7 +270,7 @@ RETURNS TABLE (kind text, available bigint, used bigint, throttled_until timesta
 LANGUAGE sql STABLE AS $$
   SELECT coalesce(a.kind, 'member'),
          coalesce(a.balance - a.reserved, 0),
-         CASE WHEN a.day = (p_at AT TIME ZONE 'UTC')::date THEN a.day_used ELSE 0 END,
+         coalesce(economy._used_on(a.day, a.day_used, p_at), 0),
          a.last_transfer_at + make_interval(secs => s.cooldown_seconds),
          s.daily_limit, s.cooldown_seconds, s.max_retries
     FROM economy._settings(p_guild_id) AS s

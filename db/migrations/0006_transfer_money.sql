@@ -25,7 +25,7 @@ CREATE TYPE economy._item AS (
 
 -- What the checks gave, what they saw, and what follows for a transfer of the pool.
 CREATE TYPE economy._verdict AS (
-  failed_on       smallint,     -- 0 passed, and is reserved; 1 balance + 2 cooldown + 4 daily_limit; 8 expired; NULL: not tried
+  failed_on       smallint,     -- 0: passed; 1 balance + 2 cooldown + 4 daily_limit; 8: expired; NULL: not tried
   available       bigint,
   used            bigint,
   throttled_until timestamptz,
@@ -66,10 +66,11 @@ BEGIN
   RETURN clock_timestamp();
 END $$;
 
--- Checks a set against its payers and reserves what passes, with the day's allowance; the cooldown begins. Greedy: in
--- the order given, where each payer's items come together, and what fails takes nothing. With a cooldown a member's
--- first that passes is therefore its last.
--- In the pool (p_fresh is not NULL) a failed try counts as a retry, unless it is the first (p_fresh) or comes before its
+-- Checks a set against its payers and reserves what passes, with the day's allowance; the cooldown begins. (Of the
+-- synchronous mode, p_fresh NULL, nothing is written: _post follows in the same transaction.) Greedy: in the order
+-- given, where each payer's items come together, and what fails takes nothing. With a cooldown a member's first that
+-- passes is therefore its last.
+-- In the pool a failed try counts as a retry, unless it is the first (p_fresh) or comes before its
 -- time: such early tries count nothing, and after 16 of a payer's have failed its further ones are not made, so that
 -- whoever can cause them can only cost so much. The last retry that fails rejects.
 -- Who calls holds the payers' locks and has taken `p_at` after it got them. One verdict for each item, in order.
@@ -136,18 +137,17 @@ BEGIN
                                     NOT v_early OR v_failed <> i.failed_before)::economy._verdict;
     IF v_failed = 0 THEN
       v_available := v_available - i.amount;
-      v_used := v_used + least(i.amount, 9223372036854775807 - v_used);
+      v_used := economy._add_used(v_used, i.amount);
       v_until := p_at + make_interval(secs => i.cooldown_seconds);
     END IF;
   END LOOP;
 
+  IF p_fresh IS NULL THEN RETURN v_verdicts; END IF;  -- to be moved at once
   UPDATE economy.accounts AS a
      SET reserved = a.reserved + d.total,
          day = CASE WHEN a.kind = 'government' THEN a.day ELSE (p_at AT TIME ZONE 'UTC')::date END,
          day_used = CASE WHEN a.kind = 'government' THEN a.day_used
-                         ELSE least(d.total::numeric + CASE WHEN a.day = (p_at AT TIME ZONE 'UTC')::date
-                                                            THEN a.day_used ELSE 0 END, 9223372036854775807)
-                    END,
+                         ELSE economy._add_used(economy._used_on(a.day, a.day_used, p_at), d.total) END,
          last_transfer_at = CASE WHEN a.kind = 'government' THEN a.last_transfer_at ELSE p_at END
     FROM (SELECT k.guild_id, k.initiator_id, sum(k.amount)::bigint AS total
             FROM ROWS FROM (unnest(p_items), unnest(v_verdicts)) AS k
@@ -197,15 +197,17 @@ LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 -- Moves money: ledger rows in the order of their places, each with the balances it left; accounts netted; the outbox
--- told. A transfer's amount was reserved by _reserve and is released here. Minting and burning come here too, from or to
--- member 0. Who calls holds the locks of all parties. Gives back how many waiting transfers became due by it.
-CREATE FUNCTION economy._post(p_kind text, p_items economy._item[], p_actor text, p_at timestamptz) RETURNS integer
+-- told. What the pool has reserved is released here; what was not reserved (p_reserved false) takes its allowance and
+-- starts the cooldown here. Minting and burning come here too, from or to member 0. Who calls holds the locks of all
+-- parties. Gives back how many waiting transfers became due by it.
+CREATE FUNCTION economy._post(p_kind text, p_reserved boolean, p_items economy._item[], p_actor text, p_at timestamptz)
+RETURNS integer
 LANGUAGE plpgsql AS $$
 BEGIN
   WITH leg AS MATERIALIZED (
     SELECT k.place, s.side, k.guild_id, CASE WHEN s.side = 0 THEN k.initiator_id ELSE k.target_id END AS member_id,
            CASE WHEN s.side = 0 THEN -k.amount ELSE k.amount END AS delta,
-           CASE WHEN s.side = 0 AND p_kind = 'transfer' THEN k.amount ELSE 0 END AS released,
+           CASE WHEN s.side = 0 AND p_kind = 'transfer' THEN k.amount ELSE 0 END AS spent,
            k.transfer_id, k.target_id, k.amount, k.reason, k.metadata, k.idempotency_key
       FROM unnest(p_items) AS k
      CROSS JOIN generate_series(0, 1) AS s(side)
@@ -213,8 +215,14 @@ BEGIN
   netted AS (
     UPDATE economy.accounts AS a
        SET balance = a.balance + d.delta,
-           reserved = a.reserved - d.released
-      FROM (SELECT guild_id, member_id, sum(delta)::bigint AS delta, sum(released)::bigint AS released
+           reserved = CASE WHEN p_reserved THEN a.reserved - d.spent ELSE a.reserved END,
+           day = CASE WHEN p_reserved OR d.spent = 0 OR a.kind = 'government' THEN a.day
+                      ELSE (p_at AT TIME ZONE 'UTC')::date END,
+           day_used = CASE WHEN p_reserved OR d.spent = 0 OR a.kind = 'government' THEN a.day_used
+                           ELSE economy._add_used(economy._used_on(a.day, a.day_used, p_at), d.spent) END,
+           last_transfer_at = CASE WHEN p_reserved OR d.spent = 0 OR a.kind = 'government' THEN a.last_transfer_at
+                                   ELSE p_at END
+      FROM (SELECT guild_id, member_id, sum(delta)::bigint AS delta, sum(spent)::bigint AS spent
               FROM leg
              GROUP BY guild_id, member_id) AS d
      WHERE a.guild_id = d.guild_id
@@ -432,7 +440,7 @@ END $$;
 CREATE FUNCTION economy._complete(p_items economy._item[], p_at timestamptz) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_woken integer := economy._post('transfer', p_items, NULL, p_at);
+  v_woken integer := economy._post('transfer', true, p_items, NULL, p_at);
 BEGIN
   DELETE FROM economy.transfer_work WHERE transfer_id = ANY (ARRAY(SELECT k.transfer_id FROM unnest(p_items) AS k));
   UPDATE economy.pending_transfers

@@ -176,7 +176,7 @@ BEGIN
       IF v_tried[n].failed_on = 0 THEN v_passed := v_passed || v_set[n]; END IF;
     END LOOP;
     EXIT WHEN v_passed IS NULL;
-    v_woken := v_woken + economy._post('transfer', v_passed, NULL, v_at);
+    v_woken := v_woken + economy._post('transfer', false, v_passed, NULL, v_at);
     -- When some lacked money that has just come in, all who lack some get another try.
     SELECT array_agg(v_items[k.place]), bool_or((k.guild_id, k.initiator_id)
                                                 IN (SELECT c.guild_id, c.target_id FROM unnest(v_passed) AS c))
@@ -220,7 +220,7 @@ END $$;
 -- each other's accounts.
 --   p_only   these and no others, to find the one that makes a set fail
 -- Answers: how many of each; more: call again at once; busy: somebody else has a lane with due work; next_due_at: of
--- what is not due yet.
+-- what was not due yet when this began, so it may be past already.
 CREATE FUNCTION economy.fn_process_due(p_limit integer, p_only uuid[] DEFAULT NULL,
                                        OUT claimed integer, OUT completed integer, OUT approved integer,
                                        OUT waiting integer, OUT denied integer, OUT more boolean, OUT busy boolean,
@@ -228,7 +228,8 @@ CREATE FUNCTION economy.fn_process_due(p_limit integer, p_only uuid[] DEFAULT NU
 LANGUAGE plpgsql AS $$
 DECLARE
   k_lane_class CONSTANT integer := 1953652325;  -- any number, as long as it is ours
-  v_at timestamptz := clock_timestamp();
+  v_begun_at timestamptz := clock_timestamp();
+  v_at timestamptz;
   v_lane smallint;
   v_checks uuid[] := '{}';
   v_approved uuid[] := '{}';
@@ -249,7 +250,7 @@ BEGIN
      CROSS JOIN LATERAL (SELECT w.due_at
                            FROM economy.transfer_work AS w
                           WHERE w.lane = l.lane
-                            AND w.due_at <= v_at
+                            AND w.due_at <= v_begun_at
                           ORDER BY w.due_at
                           LIMIT 1) AS oldest
      ORDER BY oldest.due_at
@@ -265,7 +266,7 @@ BEGIN
       FROM (SELECT w.transfer_id, w.approved
               FROM economy.transfer_work AS w
              WHERE w.lane = v_lane
-               AND w.due_at <= v_at
+               AND w.due_at <= v_begun_at
                AND (p_only IS NULL OR w.transfer_id = ANY (p_only))
              ORDER BY w.due_at, w.seq
              LIMIT p_limit - claimed
@@ -297,7 +298,7 @@ BEGIN
      CROSS JOIN LATERAL (SELECT w.due_at
                            FROM economy.transfer_work AS w
                           WHERE w.lane = l.lane
-                            AND w.due_at > v_at
+                            AND w.due_at > v_begun_at
                           ORDER BY w.due_at
                           LIMIT 1) AS first;
   END IF;

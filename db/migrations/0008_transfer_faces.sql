@@ -164,7 +164,8 @@ END $$;
 
 -- How the pool does, for metrics and the doctor.
 CREATE FUNCTION economy.fn_pool_state(
-  OUT waiting bigint, OUT approved bigint, OUT due bigint, OUT oldest_waiting_at timestamptz, OUT oldest_due_at timestamptz)
+  OUT waiting bigint, OUT approved bigint, OUT due bigint, OUT oldest_waiting_at timestamptz,
+  OUT oldest_due_at timestamptz)
 LANGUAGE sql STABLE AS $$
   SELECT count(*) FILTER (WHERE NOT w.approved),
          count(*) FILTER (WHERE w.approved),
@@ -222,7 +223,7 @@ BEGIN
       outcome := 'insufficient_balance';
       RETURN;
     END IF;
-    v_woken := economy._post(p_kind, v_items, p_actor, v_at);
+    v_woken := economy._post(p_kind, false, v_items, p_actor, v_at);
     SELECT * INTO t FROM economy.transactions AS x WHERE x.transfer_id = v_items[1].transfer_id;
     INSERT INTO economy.operations (guild_id, member_id, action, reason, actor, detail)
     VALUES (p_guild_id, p_member_id, p_kind, p_reason, p_actor,

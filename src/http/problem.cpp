@@ -1,43 +1,56 @@
 #include "http/problem.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+
+#include "base/json.hpp"
 
 namespace fencepost::http {
 namespace {
 
 constexpr auto kHiddenDetail = "Something went wrong on our side. The log has the details under this request id.";
 
+constexpr std::pair<ErrorKind, unsigned> kStatuses[] = {
+    {ErrorKind::kInvalid, 400},       {ErrorKind::kUnauthenticated, 401}, {ErrorKind::kForbidden, 403},
+    {ErrorKind::kNotFound, 404},      {ErrorKind::kConflict, 409},        {ErrorKind::kTooLarge, 413},
+    {ErrorKind::kUnprocessable, 422}, {ErrorKind::kRateLimited, 429},     {ErrorKind::kInternal, 500},
+    {ErrorKind::kUnavailable, 503},   {ErrorKind::kTimeout, 504},
+};
+
+// What is not the error's context.
+constexpr std::string_view kMembers[] = {"type", "title", "status", "detail", "code", "instance", "requestId"};
+
+ErrorKind kind_of(unsigned status) {
+  const auto found = std::ranges::find(kStatuses, status, &std::pair<ErrorKind, unsigned>::second);
+  if (found != std::end(kStatuses)) return found->first;
+  if (status == 502) return ErrorKind::kUnavailable;
+  return status < 500 ? ErrorKind::kInvalid : ErrorKind::kInternal;
+}
+
+std::string text_of(const boost::json::value& value) {
+  return value.is_string() ? std::string(value.get_string()) : boost::json::serialize(value);
+}
+
+std::optional<std::chrono::seconds> retry_after(const ClientResponse& response) {
+  const auto text = response.header("Retry-After").value_or("");
+  std::uint32_t seconds = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (ec != std::errc() || end != text.data() + text.size())
+    return std::nullopt;  // a date: none of our servers says so
+  return std::chrono::seconds(seconds);
+}
+
 }  // namespace
 
 unsigned status_of(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kInvalid:
-      return 400;
-    case ErrorKind::kUnauthenticated:
-      return 401;
-    case ErrorKind::kForbidden:
-      return 403;
-    case ErrorKind::kNotFound:
-      return 404;
-    case ErrorKind::kConflict:
-      return 409;
-    case ErrorKind::kTooLarge:
-      return 413;
-    case ErrorKind::kUnprocessable:
-      return 422;
-    case ErrorKind::kRateLimited:
-      return 429;
-    case ErrorKind::kInternal:
-      return 500;
-    case ErrorKind::kUnavailable:
-      return 503;
-    case ErrorKind::kTimeout:
-      return 504;
-  }
-  return 500;
+  return std::ranges::find(kStatuses, kind, &std::pair<ErrorKind, unsigned>::first)->second;
 }
 
 Response make_problem(const Error& error, std::string_view request_id) {
@@ -62,6 +75,22 @@ Response make_problem(unsigned status, const Error& error, std::string_view requ
   if (error.retry_after) response.with("Retry-After", std::to_string(error.retry_after->count()));
   if (status == 401) response.with("WWW-Authenticate", "Bearer");
   return response;
+}
+
+std::optional<Error> read_problem(const ClientResponse& response) {
+  if (response.status < 400) return std::nullopt;
+  const auto document = parse_json(response.body, response.body.size());
+  const auto* object = document ? document->if_object() : nullptr;
+  if (object == nullptr || !object->contains("code")) return std::nullopt;
+  Error error{kind_of(response.status), text_of(object->at("code")), {}, {}, retry_after(response), {}};
+  error.message = error.code;
+  for (const auto& [key, value] : *object) {
+    const std::string_view name = key;
+    if (name == "detail") error.message = text_of(value);
+    if (value.is_null() || std::ranges::find(kMembers, name) != std::end(kMembers)) continue;
+    error.with(std::string(name), text_of(value));
+  }
+  return error;
 }
 
 }  // namespace fencepost::http

@@ -4,9 +4,11 @@
 //    "requestId": "…", <the error's context, a member each>}
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "http/client.hpp"
 #include "http/message.hpp"
 
 namespace fencepost::http {
@@ -19,5 +21,10 @@ unsigned status_of(ErrorKind kind);
 Response make_problem(const Error& error, std::string_view request_id);
 // For the few statuses that no ErrorKind stands for: 405, 408, 431, 501, 505.
 Response make_problem(unsigned status, const Error& error, std::string_view request_id);
+
+// The other way round: the error that a server of ours told, without its request id. A status that no kind stands for
+// is kInvalid below 500 and kInternal above, but 502 is kUnavailable. Nothing when the answer is no
+// problem of ours: a success, or a proxy's page.
+std::optional<Error> read_problem(const ClientResponse& response);
 
 }  // namespace fencepost::http

@@ -72,5 +72,47 @@ TEST(problem, context_never_replaces_a_member) {
   EXPECT_EQ(document.at("status_"), "MINED");
 }
 
+ClientResponse received(const Response& response) {
+  return {.status = response.status, .headers = response.headers, .body = response.body};
+}
+
+TEST(problem, is_read_back_as_the_error_it_was_made_from) {
+  for (const auto& error : {conflict("request_conflict", "Another payload.").with("txId", "7").with("nonce", "3"),
+                            unavailable("busy", "Later.").after(std::chrono::seconds(7)),
+                            Error{ErrorKind::kTooLarge, "too_large", "Less.", {}, {}, {}}}) {
+    EXPECT_EQ(read_problem(received(make_problem(error, "req-1"))), error);
+  }
+  const auto hidden = read_problem(received(make_problem(internal("oops", "password=hunter2"), "r")));
+  ASSERT_TRUE(hidden.has_value());
+  EXPECT_EQ(hidden->kind, ErrorKind::kInternal);
+  EXPECT_EQ(hidden->code, "oops");
+}
+
+TEST(problem, of_any_status_has_a_kind) {
+  const auto kind = [](unsigned status) {
+    return read_problem({.status = status, .headers = {}, .body = R"({"code": "c"})"})->kind;
+  };
+  EXPECT_EQ(kind(405), ErrorKind::kInvalid);
+  EXPECT_EQ(kind(501), ErrorKind::kInternal);
+  EXPECT_EQ(kind(502), ErrorKind::kUnavailable);
+}
+
+TEST(problem, that_is_not_ours_is_not_read) {
+  EXPECT_EQ(read_problem({.status = 200, .headers = {}, .body = R"({"code": "c"})"}), std::nullopt);
+  for (const auto* body : {"", "<html>", "[]", "{}", R"({"detail": "no code"})", R"({"code": 1} {})"}) {
+    EXPECT_EQ(read_problem({.status = 502, .headers = {}, .body = body}), std::nullopt) << body;
+  }
+}
+
+TEST(problem, may_have_members_of_any_kind) {
+  const auto error = read_problem({.status = 409,
+                                   .headers = {{"retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"}},
+                                   .body = R"({"code": "c", "nonce": 7, "leader": null, "tags": ["a"]})"});
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->message, "c");
+  EXPECT_EQ(error->context, (Error::Context{{"nonce", "7"}, {"tags", R"(["a"])"}}));
+  EXPECT_EQ(error->retry_after, std::nullopt);
+}
+
 }  // namespace
 }  // namespace fencepost::http

@@ -13,6 +13,9 @@
 #include <string>
 #include <vector>
 
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
 #include "base/error.hpp"
 #include "http/auth.hpp"
 #include "http/router.hpp"

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/secret.hpp"
+#include "http/client.hpp"
 
 namespace fencepost {
 
@@ -34,9 +35,9 @@ class Api {
  public:
   virtual ~Api() = default;
 
-  // The body of a successful answer. Otherwise the problem the server reports, with its sentence, and its code
-  // and its facts as context, fit for a terminal; or that of http::Client::send; or kUnavailable `bad_answer` when it
-  // is none of ours.
+  // The body of a successful answer. Otherwise the problem the server reports, with its sentence, and its code, its
+  // facts and the request's id as context, fit for a terminal; or that of http::Client::send; or kUnavailable
+  // `bad_answer` when it is none of ours.
   virtual Result<boost::json::value> get(const std::string& target, std::chrono::milliseconds timeout) = 0;
   // `repeatable`: doing it twice is like doing it once, so a lost answer may be asked for again.
   virtual Result<boost::json::value> post(const std::string& target, const boost::json::value& body,
@@ -57,7 +58,7 @@ class ApiClient final : public Api {
   ApiAccess access_;
 };
 
-// What an answer with this status and body means: its JSON, or the error it reports.
-Result<boost::json::value> read_answer(unsigned status, std::string_view body);
+// What an answer means: its JSON, or the error it reports.
+Result<boost::json::value> read_answer(const http::ClientResponse& response);
 
 }  // namespace fencepost

@@ -66,28 +66,36 @@ TEST_F(FindApiTest, says_what_is_missing) {
   EXPECT_EQ(find({.url = "", .api_key = "", .data_dir = empty_dir()}, {}, empty_dir()).error().code, "not_up");
 }
 
-TEST(read_answer, gives_the_document_of_a_success) {
-  EXPECT_EQ(read_answer(200, R"({"a": 1})")->at("a").as_int64(), 1);
-  EXPECT_EQ(read_answer(202, "[]")->as_array().size(), 0U);
-  EXPECT_TRUE(read_answer(204, "")->is_null());
+Result<boost::json::value> answer(unsigned status, std::string body) {
+  return read_answer({.status = status, .headers = {{"X-Request-Id", "r-1"}}, .body = std::move(body)});
 }
 
-TEST(read_answer, turns_a_problem_into_its_error) {
-  const auto answer = read_answer(409, R"({"type": "about:blank", "title": "Conflict", "status": 409, "txId": "t",
-                                           "detail": "another\u001b payload", "code": "request_conflict", "nonce": 7})");
-  ASSERT_FALSE(answer.has_value());
-  EXPECT_EQ(answer.error().kind, ErrorKind::kConflict);
-  EXPECT_EQ(answer.error().code, "request_conflict");
-  EXPECT_EQ(answer.error().message, "another? payload");
-  EXPECT_EQ(answer.error().context, (Error::Context{{"txId", "t"}, {"code", "request_conflict"}, {"nonce", "7"}}));
+TEST(read_answer, gives_the_document_of_a_success) {
+  EXPECT_EQ(answer(200, R"({"a": 1})")->at("a").as_int64(), 1);
+  EXPECT_EQ(answer(202, "[]")->as_array().size(), 0U);
+  EXPECT_TRUE(answer(204, "")->is_null());
+}
+
+TEST(read_answer, turns_a_problem_into_its_error_fit_for_a_terminal) {
+  const auto refused = answer(409, R"({"type": "about:blank", "title": "Conflict", "status": 409, "txId": "t",
+                                       "detail": "another\u001b payload", "code": "request_conflict", "nonce": 7,
+                                       "requestId": "r-1", "reason": "\u0007"})");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kConflict);
+  EXPECT_EQ(refused.error().code, "request_conflict");
+  EXPECT_EQ(refused.error().message, "another  payload");
+  EXPECT_EQ(
+      refused.error().context,
+      (Error::Context{
+          {"code", "request_conflict"}, {"txId", "t"}, {"nonce", "7"}, {"reason", " "}, {"X-Request-Id", "r-1"}}));
 }
 
 TEST(read_answer, that_is_not_ours_says_so) {
-  for (const auto& [status, body] : {std::pair{200, "<html>"}, std::pair{502, "<html>"}, std::pair{404, "{}"},
-                                     std::pair{500, ""}, std::pair{400, "[]"}}) {
-    const auto answer = read_answer(static_cast<unsigned>(status), body);
-    ASSERT_FALSE(answer.has_value()) << body;
-    EXPECT_EQ(answer.error().code, "bad_answer");
+  for (const auto& [status, body] : {std::pair{200U, "<html>"}, std::pair{502U, "<html>"}, std::pair{404U, "{}"},
+                                     std::pair{500U, ""}, std::pair{400U, "[]"}}) {
+    const auto strange = answer(status, body);
+    ASSERT_FALSE(strange.has_value()) << body;
+    EXPECT_EQ(strange.error().code, "bad_answer");
   }
 }
 

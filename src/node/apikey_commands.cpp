@@ -6,6 +6,7 @@
 #include "base/duration_text.hpp"
 #include "base/random.hpp"
 #include "base/uuid.hpp"
+#include "evm/address.hpp"
 #include "identity/api_key_store.hpp"
 #include "node/commands.hpp"
 #include "node/database_session.hpp"
@@ -20,6 +21,17 @@ using identity::ApiKeyStore;
 
 std::optional<std::vector<std::string>> unless_empty(const std::vector<std::string>& list) {
   return list.empty() ? std::nullopt : std::optional(list);
+}
+
+// As they are stored, from any form people write.
+Result<std::vector<std::string>> stored_addresses(const std::vector<std::string>& written) {
+  std::vector<std::string> out;
+  for (const auto& text : written) {
+    auto address = evm::parse_address(text);
+    if (!address) return fail(address.error());
+    out.push_back(std::move(*address));
+  }
+  return out;
 }
 
 std::string time_or(const std::optional<TimePoint>& time, std::string_view otherwise) {
@@ -83,11 +95,13 @@ awaitable<bool> revoke(pg::Pool& pool, const Uuid& id) {
 int apikey_create_command(const KeyCreateFlags& flags) {
   const auto config = load(flags.config, {"database.dsn"});
   if (!config) return report(config.error());
+  const auto signers = stored_addresses(flags.signers);
+  if (!signers) return report(signers.error());
   SystemClock clock;
   SystemRandom random;
   identity::KeyRequest request{.label = flags.label,
                                .scopes = flags.scopes,
-                               .signers = unless_empty(flags.signers),
+                               .signers = unless_empty(*signers),
                                .guilds = unless_empty(flags.guilds),
                                .expires_at = std::nullopt};
   if (!flags.expires_in.empty()) {

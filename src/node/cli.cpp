@@ -15,6 +15,16 @@
 namespace fencepost {
 namespace {
 
+constexpr auto kExitCodes =
+    "Exit codes:\n"
+    "  0  done\n"
+    "  1  failed, or refused\n"
+    "  2  the command line, the configuration or the request is wrong\n"
+    "  3  the transaction failed for good\n"
+    "  4  not there in time\n"
+    "  5  there is no such thing\n"
+    "  6  cannot be reached, or too busy: try again\n";
+
 // One command line: what was typed is stored here, and `run` is what it asks for.
 struct CommandLine {
   ConfigFlags config;
@@ -113,6 +123,7 @@ int run_cli(int argc, char** argv) {
   CLI::App app{"Fencepost: value that moves later, and exactly once"};
   app.name("fencepost");
   app.require_subcommand(1);
+  app.footer(kExitCodes);
   CommandLine line;
   add_running(app, line);
   add_upkeep(app, line);

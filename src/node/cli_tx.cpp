@@ -55,9 +55,10 @@ void add_send(CLI::App& tx, std::function<int()>& run) {
                       "Your name for it: asking again under the same name sends nothing twice. Made up if not given");
   command->add_option("--chain-id", flags->chain_id, "Needed when the node has several chains");
   command->add_flag("--preflight", flags->preflight, "Ask the chain whether it would revert, also with --gas");
-  command->add_option("--wait", flags->wait, "Watch until it is submitted, mined or confirmed")
-      ->check(CLI::IsMember(kGoals));
-  command->add_option("--timeout", flags->timeout, "At most so long, such as 2m; exit code 4 when it is over");
+  auto* wait = command->add_option("--wait", flags->wait, "Watch until it is submitted, mined or confirmed");
+  wait->check(CLI::IsMember(kGoals));
+  command->add_option("--timeout", flags->timeout, "At most so long, such as 2m; exit code 4 when it is over")
+      ->needs(wait);
   add_api_flags(*command, flags->api);
   add_json_flag(*command, flags->json);
 }

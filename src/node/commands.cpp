@@ -1,37 +1,41 @@
 #include "node/commands.hpp"
 
-#include <fstream>
-#include <iterator>
-
 #include <fmt/format.h>
 
-#include "base/json.hpp"
 #include "base/json_reader.hpp"
 #include "node/database_session.hpp"
 #include "node/node.hpp"
+#include "node/up_json.hpp"
 #include "pg/migrations.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost {
-
 namespace {
 
-// What a running `up` has announced.
-Result<std::string> dsn_of_up(const std::filesystem::path& data_dir) {
-  const auto file = data_dir / "up.json";
-  std::ifstream in(file);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (text.empty()) {
-    return fail(not_found("not_up", fmt::format("there is no {}: is 'fencepost up' running there?", file.string())));
+int exit_code_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInvalid:
+    case ErrorKind::kTooLarge:
+      return kExitUsage;
+    case ErrorKind::kNotFound:
+      return kExitNotFound;
+    case ErrorKind::kRateLimited:
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kTimeout:
+      return kExitUnavailable;
+    case ErrorKind::kUnauthenticated:
+    case ErrorKind::kForbidden:
+    case ErrorKind::kConflict:
+    case ErrorKind::kUnprocessable:
+    case ErrorKind::kInternal:
+      return kExitFailed;
   }
-  const auto document = parse_json(text, text.size());
-  if (!document) return fail(document.error());
-  return JsonReader(*document, "up.json").field("dsn").string();
+  return kExitFailed;
 }
 
 }  // namespace
 
-Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required) {
+Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required, KeyFiles keys) {
   ConfigSources sources;
   sources.environment = process_environment();
   auto file = flags.config_file;
@@ -45,22 +49,23 @@ Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required)
   }
   sources.flags = flags.overrides;
   if (!flags.data_dir.empty()) {
-    auto dsn = dsn_of_up(flags.data_dir);
-    if (!dsn) return fail(dsn.error());
-    sources.flags.push_back({"--data-dir", "database.dsn", std::move(*dsn)});
+    const auto up = read_up_json(flags.data_dir);
+    if (!up) return fail(up.error());
+    sources.flags.push_back({"--data-dir", "database.dsn", JsonReader(*up, "up.json").field("dsn").string()});
   }
   sources.required = std::move(required);
+  sources.opens_keys = keys == KeyFiles::kOpened;
   return load_config(sources);
 }
 
 int report(const Error& error) {
   fmt::print(stderr, "fencepost: {}\n", error.message);
   for (const auto& [key, value] : error.context) fmt::print(stderr, "  {}: {}\n", key, value);
-  return kExitFailed;
+  return exit_code_of(error.kind);
 }
 
 int serve_command(const ConfigFlags& flags) {
-  const auto config = load(flags, {"database.dsn"});
+  const auto config = load(flags, {"database.dsn"}, KeyFiles::kOpened);
   if (!config) return report(config.error());
   log::init({.level = config->log.level, .format = config->log.format, .file = config->log.file});
   const auto served = run_node(*config, {});

@@ -13,10 +13,12 @@
 namespace fencepost {
 
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitFailed = 1;
-inline constexpr int kExitUsage = 2;
-inline constexpr int kExitTxFailed = 3;  // the transaction ended FAILED_FINAL
-inline constexpr int kExitNotYet = 4;    // it is not there yet, and the time is over
+inline constexpr int kExitFailed = 1;       // or refused
+inline constexpr int kExitUsage = 2;        // the command line, the configuration or the request is wrong
+inline constexpr int kExitTxFailed = 3;     // the transaction ended FAILED_FINAL
+inline constexpr int kExitNotYet = 4;       // it is not there yet, and the time is over
+inline constexpr int kExitNotFound = 5;     // there is no such thing
+inline constexpr int kExitUnavailable = 6;  // cannot be reached, or too busy: the same may succeed later
 
 // Where a command finds its configuration.
 struct ConfigFlags {
@@ -24,9 +26,11 @@ struct ConfigFlags {
   std::string data_dir;     // of a running `up`, whose database is then meant; empty: none
   std::vector<ConfigFlag> overrides;
 };
-Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required);
+// Whether the command opens the files of keystore.directory, and so cannot do without their password.
+enum class KeyFiles { kClosed, kOpened };
+Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required, KeyFiles keys = KeyFiles::kClosed);
 
-// Prints the error for a person, on stderr.
+// Prints the error for a person, on stderr, and gives the exit code that stands for it.
 int report(const Error& error);
 
 int serve_command(const ConfigFlags& flags);

@@ -173,6 +173,14 @@ void check_required(const std::string& path, const Origin& where, const Settings
   problems.add(where, path, fmt::format("is required; set it in the file or as {}", environment_name(path)));
 }
 
+void check_password(const Config& config, const Settings& settings, Problems& problems) {
+  const std::string password = "keystore.password";
+  if (config.keystore.directory.empty() || settings.is_mentioned(password)) return;
+  problems.add(settings.origin("keystore.directory"), "keystore.directory",
+               fmt::format("needs the password of its key files: set {}{}, or {}", password, kFileSuffix,
+                           environment_name(password)));
+}
+
 }  // namespace config
 
 tx::ChainOptions chain_options(const Config& config, const ChainConfig& chain) {

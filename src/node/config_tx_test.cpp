@@ -215,6 +215,29 @@ TEST(config_tx, each_contradiction_is_named) {
   for (const auto& c : cases) EXPECT_EQ(problem(load(c.yaml)), c.problem) << c.yaml;
 }
 
+TEST(config_tx, a_directory_of_key_files_needs_its_password_where_they_are_opened) {
+  const auto opened = [](std::string yaml, Environment environment = {}) {
+    return problem(load_config({.file = ConfigFile{"f.yaml", std::move(yaml)},
+                                .environment = std::move(environment),
+                                .flags = {},
+                                .required = {},
+                                .opens_keys = true}));
+  };
+  const std::string directory = "keystore:\n  directory: keys\n";
+  const std::string problem_text =
+      "keystore.directory: needs the password of its key files: set keystore.password_file, or "
+      "FENCEPOST_KEYSTORE_PASSWORD";
+  EXPECT_EQ(opened(directory), "f.yaml:2: " + problem_text);
+  EXPECT_EQ(opened("", {{"FENCEPOST_KEYSTORE_DIRECTORY", "keys"}}), "FENCEPOST_KEYSTORE_DIRECTORY: " + problem_text);
+  EXPECT_EQ(opened(directory, {{"FENCEPOST_KEYSTORE_PASSWORD", "hunter2"}}), "no problem");
+  EXPECT_EQ(opened(directory + "  password: hunter2"), "no problem");
+  EXPECT_EQ(opened(directory + "  password: \"\""), "f.yaml:3: keystore.password: is empty");
+  EXPECT_THAT(opened(directory + "  password_file: /nowhere"),
+              HasSubstr("f.yaml:3: keystore.password_file: cannot read"));
+  EXPECT_EQ(opened("dev: true"), "no problem");
+  EXPECT_EQ(problem(load(directory)), "no problem") << "a command that does not open them asks for none";
+}
+
 TEST(config_tx, private_keys_and_the_password_are_never_shown) {
   const std::string key(64, '7');
   const auto config = loaded("dev: true\nkeystore: {directory: keys, password: hunter2, dev_keys: [\"" + key + "\"]}");

@@ -16,7 +16,6 @@
 #include "evm/address.hpp"
 #include "evm/keystore_file.hpp"
 #include "evm/private_key.hpp"
-#include "http/uri.hpp"
 #include "node/prompt.hpp"
 #include "node/text_table.hpp"
 #include "node/tx_view.hpp"
@@ -170,12 +169,14 @@ int signer_list_command(const SignerListFlags& flags) {
 }
 
 int signer_act_command(const SignerActFlags& flags) {
+  const auto signer = evm::parse_address(flags.signer);
+  if (!signer) return report(signer.error());
   const auto access = find_api(flags.api, process_environment());
   if (!access) return report(access.error());
   json::object body{{"reason", flags.reason}};
   if (flags.chain_id) body["chainId"] = *flags.chain_id;
   if (flags.nonce) body["nonce"] = *flags.nonce;
-  const auto target = fmt::format("/api/v1/signers/{}/{}", http::percent_encode(flags.signer), flags.verb);
+  const auto target = fmt::format("/api/v1/signers/{}/{}", *signer, flags.verb);
   const auto answer = ApiClient(*access).post(target, body, false);
   if (!answer) return report(answer.error());
   if (flags.json) {

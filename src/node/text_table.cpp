@@ -7,6 +7,8 @@
 namespace fencepost {
 namespace {
 
+constexpr std::size_t kMaxText = 1 << 20;
+
 bool begins_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
 }
@@ -24,14 +26,7 @@ void pad(std::string& line, std::string_view cell, std::size_t width) {
 }  // namespace
 
 std::string printable(std::string_view text) {
-  auto out = repair_utf8(text);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(out[i]);
-    if (byte < ' ' || byte == 0x7f) out[i] = '?';
-    // U+0080 to U+009F are controls too, of two bytes.
-    if (byte == 0xC2 && i + 1 < out.size() && static_cast<unsigned char>(out[i + 1]) < 0xA0) out.replace(i, 2, "?");
-  }
-  return out;
+  return plain_text(text, kMaxText);
 }
 
 std::string shortened(std::string_view text, std::size_t columns) {

@@ -8,7 +8,7 @@
 
 namespace fencepost {
 
-// The text without anything that a terminal would obey: control characters become '?', broken UTF-8 U+FFFD. For
+// The text without anything that a terminal would obey: control characters become spaces, broken UTF-8 U+FFFD. For
 // whatever comes from a chain, a caller or a server.
 std::string printable(std::string_view text);
 

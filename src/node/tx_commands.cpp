@@ -164,7 +164,9 @@ std::string list_target(const TxListFlags& flags, std::size_t limit, const std::
   };
   add("chainId", flags.chain_id ? std::to_string(*flags.chain_id) : "");
   add("signer", flags.signer);
-  add("state", flags.state);
+  auto state = flags.state;
+  std::ranges::transform(state, state.begin(), [](unsigned char c) { return std::toupper(c); });
+  add("state", state);
   add("cursor", cursor);
   return target;
 }

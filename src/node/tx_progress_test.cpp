@@ -73,7 +73,7 @@ TEST(tx_progress, a_step_is_one_line_with_its_time_and_author) {
   EXPECT_EQ(step_line(json::parse(R"({"at": "x", "to": "STUCK", "subState": "nonce_taken", "node": "n",
                                       "fencingToken": null, "why": "a\u001b[2Jb\nc"})"),
                       Paint::kPlain),
-            "x  STUCK (nonce_taken)       a?[2Jb?c  n");
+            "x  STUCK (nonce_taken)       a [2Jb c  n");
 }
 
 }  // namespace

@@ -36,11 +36,19 @@ std::string array_text(const json::value& value, std::string_view path, std::str
   return array == nullptr || array->empty() ? "" : "\n" + table(*array);
 }
 
-// "2026-11-15T19:45:18.123456Z" to the second, with a space.
-std::string when(const json::value& value, std::string_view path) {
-  auto text = text_at(value, path).substr(0, 19);
+constexpr std::size_t kToSeconds = 19;
+constexpr std::size_t kToMilliseconds = 23;
+
+// "2026-11-15T19:45:18.123456Z" as "2026-11-15 19:45:18": so much of it, for a place that says UTC.
+std::string when(const json::value& value, std::string_view path, std::size_t length = kToSeconds) {
+  auto text = text_at(value, path).substr(0, length);
   if (const auto t = text.find('T'); t != std::string::npos) text[t] = ' ';
   return text;
+}
+
+std::string when_utc(const json::value& value, std::string_view path) {
+  const auto text = when(value, path);
+  return text.empty() ? "" : text + " UTC";
 }
 
 std::string amount_at(const json::value& value, std::string_view path) {
@@ -108,11 +116,12 @@ std::string tx_details(const json::value& tx) {
   facts.add("gas", text_at(tx, "gas"));
   facts.add("hash", text_at(tx, "txHash"));
   facts.add("block", receipt_text(tx));
-  facts.add("created", when(tx, "createdAt"));
-  facts.add("submitted", when(tx, "firstSubmittedAt"));
+  facts.add("created", when_utc(tx, "createdAt"));
+  facts.add("submitted", when_utc(tx, "firstSubmittedAt"));
   const auto state = text_at(tx, "state");
-  if (state == "TRACKING" || state == "STUCK") facts.add("next resubmit", when(tx, "nextResubmitAt"));
-  facts.add("confirmed", when(tx, "confirmedAt"));
+  const bool on_its_way = (state == "TRACKING" || state == "STUCK") && receipt_text(tx).empty();
+  if (on_its_way) facts.add("next resubmit", when_utc(tx, "nextResubmitAt"));
+  facts.add("confirmed", when_utc(tx, "confirmedAt"));
   return facts.text() + array_text(tx, "attempts", attempts_table);
 }
 
@@ -131,7 +140,7 @@ std::string history_table(const json::array& steps) {
   for (const auto& step : steps) {
     const auto sub_state = text_at(step, "subState");
     const auto to = text_at(step, "to");
-    table.add({text_at(step, "at").substr(0, 23), text_at(step, "from"),
+    table.add({when(step, "at", kToMilliseconds), text_at(step, "from"),
                sub_state.empty() ? to : fmt::format("{} ({})", to, sub_state), text_at(step, "node"),
                text_at(step, "fencingToken"), text_at(step, "why")});
   }
@@ -139,7 +148,7 @@ std::string history_table(const json::array& steps) {
 }
 
 std::string signer_table(const json::array& signers) {
-  TextTable table({"SIGNER", "CHAIN", "LEADER", "TOKEN", "NEXT", "ON CHAIN", "TRANSACTIONS", "OLDEST OPEN (UTC)", ""});
+  TextTable table({"SIGNER", "CHAIN", "LEADER", "TOKEN", "NEXT", "ON CHAIN", "OPEN", "OLDEST OPEN (UTC)", ""});
   for (const auto& signer : signers) {
     std::string counts;
     if (const auto* by_state = find(signer, "counts"); by_state != nullptr && by_state->is_object()) {

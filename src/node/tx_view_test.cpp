@@ -38,23 +38,31 @@ TEST(tx_view, finds_members_and_numbers_of_any_spelling) {
 
 TEST(tx_view, one_transaction_is_told_in_full) {
   EXPECT_EQ(tx_details(json::parse(kTx)),
-            "transaction    0193309a-0000-7000-8000-000000000001\n"
-            "state          TRACKING (mined)\n"
-            "request id     order-7\n"
-            "chain          31337\n"
-            "signer         0x70997970c51812dc3a010c7d01b50e0d17dc79c8\n"
-            "nonce          7\n"
-            "to             0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc\n"
-            "value          1.5 ether\n"
-            "gas            21000\n"
-            "hash           0xabc\n"
-            "block          16 (reverted)\n"
-            "created        2026-11-15 19:45:18\n"
-            "submitted      2026-11-15 19:45:19\n"
-            "next resubmit  2026-11-15 19:46:19\n"
+            "transaction  0193309a-0000-7000-8000-000000000001\n"
+            "state        TRACKING (mined)\n"
+            "request id   order-7\n"
+            "chain        31337\n"
+            "signer       0x70997970c51812dc3a010c7d01b50e0d17dc79c8\n"
+            "nonce        7\n"
+            "to           0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc\n"
+            "value        1.5 ether\n"
+            "gas          21000\n"
+            "hash         0xabc\n"
+            "block        16 (reverted)\n"
+            "created      2026-11-15 19:45:18 UTC\n"
+            "submitted    2026-11-15 19:45:19 UTC\n"
             "\n"
             "ATTEMPT  KIND      HASH   OUTCOME   SIGNED (UTC)         MESSAGE\n"
             "1        original  0xabc  accepted  2026-11-15 19:45:18\n");
+}
+
+TEST(tx_view, what_is_on_its_way_says_when_it_is_sent_again) {
+  const auto details = [](const char* state, json::value receipt) {
+    return tx_details({{"state", state}, {"nextResubmitAt", "2026-11-15T19:46:19Z"}, {"receipt", std::move(receipt)}});
+  };
+  EXPECT_EQ(details("STUCK", nullptr), "state          STUCK\nnext resubmit  2026-11-15 19:46:19 UTC\n");
+  EXPECT_EQ(details("TRACKING", {{"blockNumber", "0x10"}}), "state  TRACKING\nblock  16\n");
+  EXPECT_EQ(details("CONFIRMED", nullptr), "state  CONFIRMED\n");
 }
 
 TEST(tx_view, long_data_is_cut_and_measured) {
@@ -80,8 +88,8 @@ TEST(tx_view, history_is_in_order_with_who_did_it) {
      "fencingToken": 3, "why": "in block\n5"}])");
   EXPECT_EQ(history_table(steps.as_array()),
             "AT (UTC)                 FROM       TO                NODE  TOKEN  WHY\n"
-            "2026-11-15T19:45:18.123             ALLOCATED         a-1   3      accepted\n"
-            "2026-11-15T19:45:19.000  ALLOCATED  TRACKING (mined)  a-1   3      in block?5\n");
+            "2026-11-15 19:45:18.123             ALLOCATED         a-1   3      accepted\n"
+            "2026-11-15 19:45:19.000  ALLOCATED  TRACKING (mined)  a-1   3      in block 5\n");
 }
 
 TEST(tx_view, signers_show_their_leader_and_what_is_wrong) {
@@ -92,7 +100,7 @@ TEST(tx_view, signers_show_their_leader_and_what_is_wrong) {
     {"chainId": 1, "signer": "0xbb", "leader": null, "fencingToken": 0, "nextNonce": null, "needsReconcile": false,
      "counts": {}}])");
   EXPECT_EQ(signer_table(signers.as_array()),
-            "SIGNER  CHAIN  LEADER  TOKEN  NEXT  ON CHAIN  TRANSACTIONS         OLDEST OPEN (UTC)\n"
+            "SIGNER  CHAIN  LEADER  TOKEN  NEXT  ON CHAIN  OPEN                 OLDEST OPEN (UTC)\n"
             "0xaa    1      a-1     3      8     9         2 TRACKING, 1 STUCK  2026-11-15 19:45:18  NEEDS RECONCILE\n"
             "0xbb    1              0\n");
 }

@@ -18,6 +18,7 @@
 #include "node/dev_key.hpp"
 #include "node/node.hpp"
 #include "node/system_routes.hpp"
+#include "node/up_json.hpp"
 #include "pg/embedded_cluster.hpp"
 #include "runtime/log.hpp"
 #include "runtime/private_file.hpp"
@@ -120,7 +121,7 @@ std::string up_json(const Facts& facts) {
 // Says that we are up, as long as we are.
 class Announcement {
  public:
-  explicit Announcement(fs::path data_dir) : file_(std::move(data_dir) / "up.json") { withdraw(); }
+  explicit Announcement(const fs::path& data_dir) : file_(up_json_file(data_dir)) { withdraw(); }
   ~Announcement() { withdraw(); }
   Announcement(const Announcement&) = delete;
   Announcement& operator=(const Announcement&) = delete;
@@ -203,7 +204,7 @@ Result<void> run_beside(pg::EmbeddedCluster& cluster, const Config& config, cons
 
 int run(const UpFlags& flags, const fs::path& data_dir) {
   // Only to learn whether the user brings a chain: with a mistake in it, better fail before anything starts.
-  const auto asked = load(flags.config, {});
+  const auto asked = load(flags.config, {}, KeyFiles::kOpened);
   if (!asked) return report(asked.error());
   log::init({.level = asked->log.level,
              .format = asked->log.format,

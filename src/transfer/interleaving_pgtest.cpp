@@ -237,6 +237,26 @@ TEST_F(Interleaving, minting_never_exceeds_what_fits) {
   }
 }
 
+// What becomes due while a call waits for a lock is the next call's, and this one says so.
+TEST_F(Interleaving, what_becomes_due_during_a_call_is_not_forgotten) {
+  mint(1, 100);
+  insert(1, 2, 10);
+  const auto later = insert(5, 2, 10);
+  std::optional<std::string> next;
+  const auto processing = script(kProcess, {}, [&](const Answer& answer) {
+    ASSERT_TRUE(answer.ok()) << answer.message;
+    EXPECT_EQ(answer.rows.one().get<int>("claimed"), 1);
+    next = answer.rows.one().get<std::optional<std::string>>("next_due_at");
+  });
+  const Script becoming_due{
+      statement("due", "UPDATE economy.transfer_work SET due_at = clock_timestamp() WHERE transfer_id = $1",
+                pg::Params::of(later))};
+  theatre.play({{a, processing}, {b, becoming_due}, {c, hold(1)}}, {2, 0, 1, 2, 0});
+  ASSERT_TRUE(theatre.trace().contains("A:call(waits) B:due")) << theatre.trace();
+  EXPECT_EQ(next, admin.value<std::string>("SELECT due_at FROM economy.transfer_work WHERE transfer_id = $1",
+                                           pg::Params::of(later)));
+}
+
 // A credit and a failing check of the same payer: whatever their order, the transfer is due at once afterwards.
 TEST_F(Interleaving, a_credit_is_never_missed) {
   mint(3, 1'000'000);

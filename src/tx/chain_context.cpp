@@ -5,7 +5,7 @@
 
 #include <boost/json/serialize.hpp>
 
-#include "pg/error.hpp"
+#include "pg/halving.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost::tx {
@@ -18,31 +18,19 @@ void drop_lost(LeaseManager& leases, const std::vector<SignerLease>& fenced) {
   }
 }
 
-// Halved, when PostgreSQL refuses the data of one, until that one stands alone.
-awaitable<std::vector<StepOutcome>> apply_or_halve(pg::Pool& pool, std::string node, std::vector<Step> steps) {
-  std::string refused;
-  try {
-    co_return co_await apply_steps(pool, node, steps);
-  } catch (const pg::QueryError& error) {
-    if (!error.is_about_data()) throw;
-    refused = error.what();
-  }
-  if (steps.size() == 1) {
-    log::error("a step cannot be stored",
-               {{"txId", steps.front().tx_id.to_string()}, {"why", steps.front().why}, {"error", refused}});
-    co_return std::vector{StepOutcome::kMoved};
-  }
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  auto outcomes = co_await apply_or_halve(pool, node, {steps.begin(), middle});
-  std::ranges::copy(co_await apply_or_halve(pool, node, {middle, steps.end()}), std::back_inserter(outcomes));
-  co_return outcomes;
+StepOutcome unstorable(const Step& step, const std::exception_ptr& refused) {
+  log::error("a step cannot be stored", error_of(refused), {{"txId", step.tx_id.to_string()}, {"why", step.why}});
+  return StepOutcome::kMoved;
 }
 
 }  // namespace
 
 awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps) {
   if (steps.empty()) co_return std::vector<StepOutcome>();
-  const auto outcomes = co_await apply_or_halve(database.pool(), node(), steps);
+  const std::function<awaitable<std::vector<StepOutcome>>(std::vector<Step>)> write = [this](std::vector<Step> some) {
+    return apply_steps(database.pool(), node(), std::move(some));
+  };
+  const auto outcomes = co_await pg::write_or_halve<Step, StepOutcome>(steps, write, unstorable);
   std::vector<SignerLease> fenced;
   std::vector<Uuid> changed;
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -1,54 +1,20 @@
 #include "tx/leader_client.hpp"
 
 #include "base/json.hpp"
+#include "http/problem.hpp"
 
 namespace fencepost::tx {
 namespace {
 
 constexpr std::size_t kMaxAnswer = 4 * 1024 * 1024;
 
-std::string text_of(const boost::json::object& object, std::string_view key) {
-  const auto* value = object.if_contains(key);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
-ErrorKind kind_of(unsigned status) {
-  switch (status) {
-    case 400:
-      return ErrorKind::kInvalid;
-    case 401:
-      return ErrorKind::kUnauthenticated;
-    case 403:
-      return ErrorKind::kForbidden;
-    case 404:
-      return ErrorKind::kNotFound;
-    case 409:
-      return ErrorKind::kConflict;
-    case 413:
-      return ErrorKind::kTooLarge;
-    case 422:
-      return ErrorKind::kUnprocessable;
-    case 429:
-      return ErrorKind::kRateLimited;
-    case 504:
-      return ErrorKind::kTimeout;
-    default:
-      return ErrorKind::kUnavailable;
-  }
-}
-
-// A problem document of the leader's, as the error it was made from.
-Error read_problem(unsigned status, const boost::json::object& problem) {
-  Error error{kind_of(status), text_of(problem, "code"), text_of(problem, "detail"), {}, {}, {}};
-  if (error.code.empty()) error.code = "leader_error";
-  if (error.message.empty()) error.message = "the leader refused the request";
-  for (const auto& [key, value] : problem) {
-    const std::string_view name = key;
-    const bool standard = name == "type" || name == "title" || name == "status" || name == "detail" || name == "code" ||
-                          name == "instance" || name == "requestId";
-    if (!standard && value.is_string()) error.with(std::string(name), std::string(value.get_string()));
-  }
-  return error;
+std::optional<Uuid> accepted_id(std::string_view body) {
+  const auto document = parse_json(body, kMaxAnswer);
+  const auto* object = document ? document->if_object() : nullptr;
+  const auto* id = object == nullptr ? nullptr : object->if_contains("txId");
+  if (id == nullptr || !id->is_string()) return std::nullopt;
+  const auto parsed = Uuid::parse(id->get_string());
+  return parsed ? std::optional(*parsed) : std::nullopt;
 }
 
 Error outcome_unknown(const Error& cause) {
@@ -88,20 +54,15 @@ awaitable<Result<LeaderClient::Answer>> LeaderClient::create(std::string leader_
     if (http::may_have_been_sent(response.error())) co_return fail(outcome_unknown(response.error()));
     co_return fail(not_leader("the leader cannot be reached").because(response.error().to_string()));
   }
-  const auto parsed = parse_json(response->body, kMaxAnswer);
-  if (!parsed || !parsed->is_object()) {
-    co_return fail(outcome_unknown(internal("bad_answer", "the leader's answer is not a JSON object")));
+  const bool accepted = response->status == 200 || response->status == 202;
+  auto id = accepted ? accepted_id(response->body) : std::nullopt;
+  if (id) co_return Answer{*id, response->status == 200};
+  auto problem = http::read_problem(*response);
+  // Neither an answer that is not understood nor a bug over there says anything about what it had done before.
+  if (!problem || problem->kind == ErrorKind::kInternal) {
+    co_return fail(outcome_unknown(problem.value_or(internal("bad_answer", "it is not understood"))));
   }
-  const auto& object = parsed->get_object();
-  if (response->status == 200 || response->status == 202) {
-    const auto id = Uuid::parse(text_of(object, "txId"));
-    if (!id) co_return fail(outcome_unknown(id.error()));
-    co_return Answer{*id, response->status == 200};
-  }
-  auto problem = read_problem(response->status, object);
-  // A bug over there says nothing about what it had done before.
-  if (response->status == 500) co_return fail(outcome_unknown(problem));
-  co_return fail(std::move(problem));
+  co_return fail(std::move(*problem));
 }
 
 }  // namespace fencepost::tx

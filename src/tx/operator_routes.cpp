@@ -19,6 +19,13 @@ using http::Response;
 using http::Verb;
 using Parts = OperatorRoutesParts;
 
+json::value read_act(const Request& request, std::initializer_list<std::string_view> members) {
+  check_query(request, {});
+  auto body = read_body(request);
+  JsonReader(body).reject_unknown(members);
+  return body;
+}
+
 Operator operator_of(const Request& request, const JsonReader& in) {
   const auto& principal = *request.principal();
   return {.actor = fmt::format("{} ({})", principal.id, principal.label), .reason = read_reason(in)};
@@ -45,23 +52,20 @@ Result<SignerKey> named_signer(const Request& request, const JsonReader& in, con
   return SignerKey{*chain_id, std::move(signer)};
 }
 
-awaitable<Response> rebroadcast(Request& request, Parts parts) {
-  check_query(request, {});
-  const auto body = read_body(request);
-  const JsonReader in(body);
-  in.reject_unknown({"reason"});
-  auto who = operator_of(request, in);
+// An act that needs nothing but a transaction and a reason.
+template <awaitable<Result<ManagedTx>> (OperatorService::*act)(Uuid, Operator)>
+awaitable<Response> act_on_tx(Request& request, Parts parts) {
+  const auto body = read_act(request, {"reason"});
+  auto who = operator_of(request, JsonReader(body));
   const auto tx_id = co_await named_tx(request, parts);
   if (!tx_id) co_return Response::problem(tx_id.error(), request);
-  const auto tx = co_await parts.operators.rebroadcast(*tx_id, std::move(who));
+  const auto tx = co_await (parts.operators.*act)(*tx_id, std::move(who));
   co_return answer(200, tx, request);
 }
 
 awaitable<Response> record_hash(Request& request, Parts parts) {
-  check_query(request, {});
-  const auto body = read_body(request);
+  const auto body = read_act(request, {"txHash", "reason"});
   const JsonReader in(body);
-  in.reject_unknown({"txHash", "reason"});
   auto tx_hash = read_tx_hash(in.field("txHash"));
   auto who = operator_of(request, in);
   const auto tx_id = co_await named_tx(request, parts);
@@ -70,23 +74,9 @@ awaitable<Response> record_hash(Request& request, Parts parts) {
   co_return answer(200, tx, request);
 }
 
-awaitable<Response> cancel(Request& request, Parts parts) {
-  check_query(request, {});
-  const auto body = read_body(request);
-  const JsonReader in(body);
-  in.reject_unknown({"reason"});
-  auto who = operator_of(request, in);
-  const auto tx_id = co_await named_tx(request, parts);
-  if (!tx_id) co_return Response::problem(tx_id.error(), request);
-  const auto tx = co_await parts.operators.cancel(*tx_id, std::move(who));
-  co_return answer(200, tx, request);
-}
-
 awaitable<Response> fill_nonce(Request& request, Parts parts) {
-  check_query(request, {});
-  const auto body = read_body(request);
+  const auto body = read_act(request, {"chainId", "nonce", "reason"});
   const JsonReader in(body);
-  in.reject_unknown({"chainId", "nonce", "reason"});
   const auto nonce = in.field("nonce").int64(0, std::numeric_limits<std::int64_t>::max() - 1);
   auto who = operator_of(request, in);
   auto key = named_signer(request, in, parts);
@@ -96,10 +86,8 @@ awaitable<Response> fill_nonce(Request& request, Parts parts) {
 }
 
 awaitable<Response> accept_reconcile(Request& request, Parts parts) {
-  check_query(request, {});
-  const auto body = read_body(request);
+  const auto body = read_act(request, {"chainId", "reason"});
   const JsonReader in(body);
-  in.reject_unknown({"chainId", "reason"});
   auto who = operator_of(request, in);
   const auto key = named_signer(request, in, parts);
   if (!key) co_return Response::problem(key.error(), request);
@@ -115,9 +103,9 @@ void add_operator_routes(http::Router& router, const OperatorRoutesParts& parts)
     router.add({Verb::kPost, std::move(pattern), Access::scope("tx:operate"),
                 [parts, handler](Request& request) { return handler(request, parts); }});
   };
-  add("/api/v1/tx/{txId:uuid}/rebroadcast", rebroadcast);
+  add("/api/v1/tx/{txId:uuid}/rebroadcast", act_on_tx<&OperatorService::rebroadcast>);
   add("/api/v1/tx/{txId:uuid}/record-hash", record_hash);
-  add("/api/v1/tx/{txId:uuid}/cancel", cancel);
+  add("/api/v1/tx/{txId:uuid}/cancel", act_on_tx<&OperatorService::cancel>);
   add("/api/v1/signers/{signer:address}/fill-nonce", fill_nonce);
   add("/api/v1/signers/{signer:address}/accept-reconcile", accept_reconcile);
 }

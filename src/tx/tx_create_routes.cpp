@@ -1,19 +1,15 @@
 #include "tx/tx_create_routes.hpp"
 
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
-
-#include "http/problem.hpp"
+#include "http/batch_answer.hpp"
 #include "runtime/gather.hpp"
-#include "runtime/log.hpp"
 #include "tx/tx_request.hpp"
 
 namespace fencepost::tx {
 namespace {
 
-namespace json = boost::json;
 using http::Access;
+using http::ItemAnswer;
+using http::refused_item;
 using http::Request;
 using http::Response;
 using http::Verb;
@@ -51,26 +47,16 @@ awaitable<Response> create(Request& request, TxRoutesParts parts) {
       .with("Location", "/api/v1/tx/" + tx.tx_id.to_string());
 }
 
-struct ItemAnswer {
-  unsigned status = 0;
-  json::object tx;             // when it was accepted
-  std::optional<Error> error;  // when it was not
-};
-
-ItemAnswer refused(Error error) {
-  return {.status = http::status_of(error.kind), .tx = {}, .error = std::move(error)};
-}
-
 // An item fails alone, also by an exception: this is its edge. It owns all it uses but the service, since a batch
 // whose client is gone runs on.
 awaitable<ItemAnswer> create_item(TxService& service, Result<CreateTx> wanted) {
-  if (!wanted) co_return refused(std::move(wanted).error());
+  if (!wanted) co_return refused_item(std::move(wanted).error());
   try {
     auto created = co_await service.create(std::move(*wanted));
-    if (!created) co_return refused(std::move(created).error());
-    co_return ItemAnswer{.status = created->existing ? 200U : 202U, .tx = to_json(created->tx), .error = {}};
+    if (!created) co_return refused_item(std::move(created).error());
+    co_return ItemAnswer{.status = created->existing ? 200U : 202U, .body = to_json(created->tx), .error = {}};
   } catch (const std::exception&) {
-    co_return refused(error_of(std::current_exception()));
+    co_return refused_item(error_of(std::current_exception()));
   }
 }
 
@@ -84,18 +70,6 @@ Result<CreateTx> prepare_item(const JsonReader& item, const Request& request, co
   }
 }
 
-// One line for all that failed on our side; the answer as a whole is a success to the server.
-void log_failures(const std::vector<ItemAnswer>& answers, const Request& request) {
-  const Error* first = nullptr;
-  std::size_t count = 0;
-  for (const auto& answer : answers) {
-    if (answer.status < 500) continue;
-    if (first == nullptr) first = &*answer.error;
-    ++count;
-  }
-  if (first != nullptr) log::error("items of a batch failed", *first, {{"items", count}, {"requestId", request.id()}});
-}
-
 awaitable<Response> create_batch_items(Request& request, TxRoutesParts parts) {
   check_query(request, {});
   const auto body = read_body(request);
@@ -104,29 +78,10 @@ awaitable<Response> create_batch_items(Request& request, TxRoutesParts parts) {
     tasks.push_back(create_item(parts.service, prepare_item(item, request, parts)));
   }
   auto answers = co_await gather(std::move(tasks));
-  log_failures(answers, request);
-  json::array results;
-  results.reserve(answers.size());
-  for (auto& answer : answers) {
-    json::object result{{"status", answer.status}};
-    if (answer.error) {
-      result["error"] = item_error(*answer.error);
-    } else {
-      result["tx"] = std::move(answer.tx);
-    }
-    results.push_back(std::move(result));
-  }
-  co_return Response::json(200, json::object{{"results", std::move(results)}});
+  co_return http::batch_answer(std::move(answers), "tx", request);
 }
 
 }  // namespace
-
-json::object item_error(const Error& error) {
-  auto out = json::parse(http::make_problem(error, "").body).as_object();
-  for (const auto* part : {"type", "title", "status", "requestId"}) out.erase(part);
-  if (error.retry_after) out["retryAfter"] = error.retry_after->count();
-  return out;
-}
 
 void add_create_routes(http::Router& router, const TxRoutesParts& parts) {
   const auto write = Access::scope("tx:write");

@@ -119,28 +119,6 @@ TEST(tx_request, the_request_id_may_be_optional) {
   EXPECT_EQ(error_from([&] { create_from(bad, false); }).code, "bad_request_id");
 }
 
-TEST(tx_request, a_body_with_a_repeated_key_is_refused) {
-  http::Request request;
-  request.mutable_body() = R"({"signer": "a", "signer": "b"})";
-  EXPECT_EQ(error_from([&] { read_body(request); }).code, "bad_json");
-  request.mutable_body() = R"({"value": 340282366920938463463374607431768211456})";
-  EXPECT_EQ(error_from([&] { read_body(request); }).code, "bad_json");
-  request.mutable_body() = R"({"value": "1"})";
-  EXPECT_EQ(read_body(request), json::value({{"value", "1"}}));
-}
-
-TEST(tx_request, a_batch_is_bounded) {
-  const auto batch_of = [](std::size_t count) {
-    return json::value{{"items", json::array(count, json::value(json::object()))}};
-  };
-  const auto full = batch_of(kBatchMaxItems);
-  EXPECT_EQ(read_batch(JsonReader(full)).size(), kBatchMaxItems);
-  const auto over = batch_of(kBatchMaxItems + 1);
-  const auto error = error_from([&] { read_batch(JsonReader(over)); });
-  EXPECT_EQ(error.code, "too_many_items");
-  EXPECT_EQ(context(error, "field"), "items");
-}
-
 TEST(tx_request, a_batch_does_not_look_into_its_items) {
   const auto body = json::parse(R"({"items": [5, {"signer": 1}, null]})");
   const auto items = read_batch(JsonReader(body));
@@ -148,14 +126,6 @@ TEST(tx_request, a_batch_does_not_look_into_its_items) {
   EXPECT_EQ(context(error_from([&] { read_create(items[0], true); }), "field"), "item");
   EXPECT_EQ(context(error_from([&] { read_create(items[1], true); }), "field"), "signer");
   EXPECT_EQ(context(error_from([&] { read_create(items[2], true); }), "field"), "item");
-}
-
-TEST(tx_request, a_batch_needs_its_items) {
-  for (const auto* text : {"{}", "[]", R"({"items": {}})", R"({"items": [], "more": 1})"}) {
-    SCOPED_TRACE(text);
-    const auto body = json::parse(text);
-    EXPECT_EQ(error_from([&] { read_batch(JsonReader(body)); }).code, "bad_request");
-  }
 }
 
 TEST(tx_request, reads_how_long_to_wait_for_what) {
@@ -248,22 +218,6 @@ TEST(tx_request, a_forwarded_id_is_one_that_a_node_makes) {
     http::Request request;
     request.add_header(kForwardedHeader, text);
     EXPECT_EQ(error_from([&] { read_forwarded(request); }).code, "invalid_header");
-  }
-}
-
-TEST(tx_request, a_reason_is_one_to_five_hundred_characters) {
-  const auto reason_of = [](json::value reason) {
-    const json::value body{{"reason", std::move(reason)}};
-    return read_reason(JsonReader(body));
-  };
-  std::string long_reason;
-  for (int i = 0; i < 500; ++i) long_reason += "é";
-  EXPECT_EQ(reason_of("x"), "x");
-  EXPECT_EQ(reason_of(json::value(long_reason)), long_reason);
-  for (const json::value& bad :
-       {json::value(""), json::value(" \t\n"), json::value(long_reason + "x"), json::value(5), json::value(nullptr)}) {
-    SCOPED_TRACE(json::serialize(bad).substr(0, 40));
-    EXPECT_EQ(context(error_from([&] { reason_of(bad); }), "field"), "reason");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/json.hpp"
+#include "pg/error.hpp"
 #include "runtime/on_loop.hpp"
 #include "tx/chain_context.hpp"
 
@@ -123,7 +124,14 @@ awaitable<Result<CreatedTx>> TxService::try_create(CreateTx& request, bool& lost
                                .payload_hash = payload_hash,
                                .gas_limit = *gas},
                         .max_in_flight = chains_.at(request.key.chain_id)->options.window_of(request.key.signer)};
-  auto written = co_await writer_.create(std::move(pending));
+  CreateResult written;
+  try {
+    written = co_await writer_.create(std::move(pending));
+  } catch (const pg::QueryError& refused) {
+    // Only a request that was forwarded brings an id along.
+    if (refused.constraint() != "managed_tx_pkey") throw;
+    co_return fail(conflict("tx_id_taken", "another transaction has this id"));
+  }
   switch (written.outcome) {
     case CreateOutcome::kCreated:
       co_return CreatedTx{std::move(*written.tx), false};

@@ -40,6 +40,10 @@ awaitable<Answer> send(const Ask& request) {
 
 }  // namespace
 
+std::string fencepost_program() {
+  return FENCEPOST_PROGRAM;
+}
+
 Finished fencepost(std::vector<std::string> arguments, const std::vector<std::string>& env) {
   return run_command(command(std::move(arguments)), env);
 }

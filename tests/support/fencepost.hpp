@@ -14,6 +14,9 @@
 
 namespace fencepost::test {
 
+// Its path.
+std::string fencepost_program();
+
 // Runs `fencepost <arguments>` to its end.
 Finished fencepost(std::vector<std::string> arguments, const std::vector<std::string>& env = {});
 

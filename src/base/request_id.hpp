@@ -1,4 +1,4 @@
-// The caller's name for a request: with chain and signer it makes a create idempotent.
+// The caller's name for a request: asking again by the same name does nothing twice.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 
-namespace fencepost::tx {
+namespace fencepost {
 
 inline constexpr std::size_t kRequestIdMaxBytes = 128;
 
@@ -15,4 +15,4 @@ inline constexpr std::size_t kRequestIdMaxBytes = 128;
 // or folded. Errors: kInvalid `bad_request_id`.
 Result<std::string> parse_request_id(std::string_view text);
 
-}  // namespace fencepost::tx
+}  // namespace fencepost

@@ -1,8 +1,8 @@
-#include "tx/request_id.hpp"
+#include "base/request_id.hpp"
 
 #include <gtest/gtest.h>
 
-namespace fencepost::tx {
+namespace fencepost {
 namespace {
 
 TEST(request_id, is_kept_as_it_is) {
@@ -34,4 +34,4 @@ TEST(request_id, refuses_what_cannot_be_stored_or_shown) {
 }
 
 }  // namespace
-}  // namespace fencepost::tx
+}  // namespace fencepost

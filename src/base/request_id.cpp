@@ -1,10 +1,10 @@
-#include "tx/request_id.hpp"
+#include "base/request_id.hpp"
 
 #include <fmt/format.h>
 
 #include "base/text.hpp"
 
-namespace fencepost::tx {
+namespace fencepost {
 namespace {
 
 // U+0000 to U+001F, U+007F, and U+0080 to U+009F, which UTF-8 writes as C2 80 to C2 9F.
@@ -30,4 +30,4 @@ Result<std::string> parse_request_id(std::string_view text) {
   return std::string(text);
 }
 
-}  // namespace fencepost::tx
+}  // namespace fencepost

@@ -1,0 +1,27 @@
+#include "node/up_json.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/json.hpp"
+
+namespace fencepost {
+
+std::filesystem::path up_json_file(const std::filesystem::path& data_dir) {
+  return data_dir / "up.json";
+}
+
+Result<boost::json::value> read_up_json(const std::filesystem::path& data_dir) {
+  const auto file = up_json_file(data_dir);
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (text.empty()) {
+    return fail(not_found("not_up", fmt::format("there is no {}: is 'fencepost up' running there?", file.string())));
+  }
+  return parse_json(text, text.size());
+}
+
+}  // namespace fencepost

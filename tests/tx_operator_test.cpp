@@ -1,0 +1,208 @@
+// What an operator does by hand, on real nodes: recording a hash seen elsewhere, and filling a missing nonce.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/eventually.hpp"
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+constexpr auto kEnd = "state || ' ' || coalesce(sub_state, '')";
+
+// The owner of the key, with another wallet.
+struct Elsewhere {
+  std::string from;
+  std::int64_t nonce = 0;
+  std::string to = recipient();
+  std::int64_t value = 1;
+  std::string data = "0x";
+};
+std::string send_elsewhere(const TxCluster& cluster, const Elsewhere& tx) {
+  return std::string(cluster
+                         .rpc("eth_sendTransaction", {json::object{{"from", tx.from},
+                                                                   {"to", tx.to},
+                                                                   {"value", fmt::format("0x{:x}", tx.value)},
+                                                                   {"data", tx.data},
+                                                                   {"gas", "0x7530"},
+                                                                   {"nonce", fmt::format("0x{:x}", tx.nonce)}}})
+                         .as_string());
+}
+
+// Nothing is mined unless the test says so, and nothing is sent again behind its back.
+TxClusterOptions by_hand() {
+  return {.settings = {.resubmit_interval = 60s, .nonce_state_timeout = 1s}, .anvil = {"--no-mining"}};
+}
+
+Answer record(const TxCluster& cluster, const std::string& id, const std::string& hash) {
+  return cluster.post(0, "/api/v1/tx/" + id + "/record-hash",
+                      {{"txHash", hash}, {"reason", "sent by the cold wallet"}});
+}
+
+Answer fill(const TxCluster& cluster, const std::string& address, std::int64_t nonce) {
+  return cluster.post(0, "/api/v1/signers/" + address + "/fill-nonce", {{"nonce", nonce}, {"reason", "it was lost"}});
+}
+
+// A transaction that was broadcast and that the chain has lost.
+std::string create_and_lose(TxCluster& cluster) {
+  auto id = cluster.create(0, transfer(signer(0), "mine", 1));
+  if (!cluster.becomes(id, "state", "TRACKING")) throw Exception(internal("not_tracking", cluster.describe()));
+  cluster.rpc("anvil_dropTransaction", {cluster.column(id, "tx_hash")});
+  return id;
+}
+
+TEST(tx_operator, a_recorded_hash_that_does_the_same_confirms_the_transaction) {
+  TxCluster cluster(by_hand());
+  const auto id = create_and_lose(cluster);
+  const auto ours = cluster.column(id, "tx_hash");
+  const auto theirs = send_elsewhere(cluster, {.from = signer(0)});
+  ASSERT_NE(theirs, ours);
+  const auto recorded = record(cluster, id, theirs);
+  ASSERT_EQ(recorded.status, 200U) << recorded.body;
+  EXPECT_EQ(recorded.json().at("txHash").as_string(), theirs);
+  EXPECT_EQ(recorded.json().at("subState").as_string(), "recorded");
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "tx_hash"), theirs);
+  EXPECT_EQ(cluster.column(id, "receipt ->> 'transactionHash'"), theirs);
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+  EXPECT_EQ(cluster.balance(recipient()), 1);
+  EXPECT_EQ(cluster.sql("SELECT action || ': ' || reason || ' ' || (detail ->> 'txHash') FROM operator_action"),
+            "record_hash: sent by the cold wallet " + theirs);
+}
+
+TEST(tx_operator, a_hash_may_be_recorded_after_it_was_mined) {
+  TxCluster cluster(by_hand());
+  const auto id = create_and_lose(cluster);
+  const auto theirs = send_elsewhere(cluster, {.from = signer(0)});
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(id, kEnd, "STUCK nonce_taken")) << cluster.describe();
+  const auto recorded = record(cluster, id, theirs);
+  ASSERT_EQ(recorded.status, 200U) << recorded.body;
+  ASSERT_TRUE(cluster.becomes(id, "receipt_block IS NOT NULL", "t")) << cluster.describe();
+  cluster.mine(2);
+  ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "tx_hash"), theirs);
+  EXPECT_EQ(cluster.balance(recipient()), 1);
+}
+
+TEST(tx_operator, a_hash_that_does_something_else_is_refused_and_never_confirms) {
+  const struct {
+    const char* differs_in;
+    Elsewhere tx;
+  } cases[] = {
+      {"recipient", {.from = signer(0), .to = recipient(7)}},
+      {"value", {.from = signer(0), .value = 2}},
+      {"data", {.from = signer(0), .data = "0xab"}},
+      {"sender", {.from = signer(1)}},
+      {"nonce", {.from = signer(0), .nonce = 1, .to = recipient(8)}},
+  };
+  TxCluster cluster(by_hand());
+  const auto id = create_and_lose(cluster);
+  const auto ours = cluster.column(id, "tx_hash");
+  for (const auto& c : cases) {
+    const auto theirs = send_elsewhere(cluster, c.tx);
+    const auto refused = record(cluster, id, theirs);
+    EXPECT_EQ(refused.status, 422U) << c.differs_in << ": " << refused.body;
+    EXPECT_EQ(refused.code(), "hash_mismatch") << c.differs_in;
+    EXPECT_NE(refused.body.find(c.differs_in), std::string::npos) << refused.body;
+    cluster.rpc("anvil_dropTransaction", {theirs});
+  }
+  const auto unknown = record(cluster, id, "0x" + std::string(64, '1'));
+  EXPECT_EQ(unknown.status, 422U) << unknown.body;
+  EXPECT_EQ(unknown.code(), "hash_unknown");
+  EXPECT_EQ(cluster.column(id, "tx_hash"), ours);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM operator_action"), "0");
+
+  // The one that pays somebody else takes the nonce: whoever asked is not told that they were paid.
+  send_elsewhere(cluster, cases[0].tx);
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.becomes(id, kEnd, "FAILED_FINAL nonce_consumed_elsewhere")) << cluster.describe();
+  EXPECT_EQ(cluster.balance(recipient()), 0);
+}
+
+TEST(tx_operator, a_filled_nonce_lets_those_behind_it_go_on) {
+  TxCluster cluster({.anvil = {"--no-mining"}});
+  // Somebody's transaction waits when the signer is first used, so ours come after it; then it is gone.
+  const auto lost = send_elsewhere(cluster, {.from = signer(0), .to = recipient(7)});
+  for (const auto* request : {"a", "b"}) cluster.create(0, transfer(signer(0), request, 1));
+  ASSERT_TRUE(cluster.sql_becomes("SELECT string_agg(nonce || ' ' || state, ', ' ORDER BY nonce) FROM managed_tx",
+                                  "1 TRACKING, 2 TRACKING"))
+      << cluster.describe();
+  cluster.rpc("anvil_dropTransaction", {lost});
+  cluster.mine(2);
+  EXPECT_EQ(cluster.mined_count(signer(0)), 0);
+
+  for (const std::int64_t nonce : {1, 3}) {  // one that has a transaction, and one that nobody was given yet
+    const auto refused = fill(cluster, signer(0), nonce);
+    EXPECT_EQ(refused.status, 409U) << refused.body;
+    EXPECT_EQ(refused.code(), "nonce_taken");
+  }
+  const auto filled = fill(cluster, signer(0), 0);
+  ASSERT_EQ(filled.status, 202U) << filled.body;
+  EXPECT_EQ(filled.json().at("nonce").as_int64(), 0);
+  EXPECT_EQ(fill(cluster, signer(0), 0).code(), "nonce_taken");
+  // Anvil has forgotten those behind it too, so they are sent again first.
+  cluster.rpc("evm_setIntervalMining", {1});
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 3);
+  EXPECT_EQ(cluster.balance(recipient()), 2);
+  EXPECT_EQ(cluster.balance(recipient(7)), 0);
+  EXPECT_EQ(cluster.sql("SELECT action || ': ' || reason || ' ' || (detail ->> 'nonce') FROM operator_action"),
+            "fill_nonce: it was lost 0");
+}
+
+TEST(tx_operator, a_nonce_lost_behind_an_accepted_reconcile_can_be_filled) {
+  TxCluster cluster(by_hand());
+  const auto first = cluster.create(0, transfer(signer(0), "first", 1));
+  ASSERT_TRUE(cluster.becomes(first, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.becomes(first, "state", "CONFIRMED")) << cluster.describe();
+  const auto lost = send_elsewhere(cluster, {.from = signer(0), .nonce = 1, .to = recipient(7)});
+  ASSERT_TRUE(cluster.sql_becomes("SELECT needs_reconcile FROM signer_nonce_cursor", "t")) << cluster.describe();
+  const auto accepted =
+      cluster.post(0, "/api/v1/signers/" + signer(0) + "/accept-reconcile", {{"reason", "it was me"}});
+  ASSERT_EQ(accepted.status, 200U) << accepted.body;
+  cluster.rpc("anvil_dropTransaction", {lost});
+  const auto behind = cluster.create(0, transfer(signer(0), "behind", 1));
+  ASSERT_TRUE(cluster.becomes(behind, "nonce || ' ' || state", "2 TRACKING")) << cluster.describe();
+  cluster.mine(1);
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+  const auto filled = fill(cluster, signer(0), 1);
+  ASSERT_EQ(filled.status, 202U) << filled.body;
+  ASSERT_TRUE(cluster.becomes(std::string(filled.json().at("txId").as_string()), "state", "TRACKING"))
+      << cluster.describe();
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.balance(recipient()), 2);
+}
+
+TEST(tx_operator, a_strangers_nonce_that_was_lost_is_closed_by_cancelling_its_place) {
+  TxCluster cluster({.settings = {.shared = true, .nonce_state_timeout = 1s}, .anvil = {"--no-mining"}});
+  const auto first = cluster.create(0, transfer(signer(0), "first", 1));
+  ASSERT_TRUE(cluster.becomes(first, "state", "TRACKING")) << cluster.describe();
+  const auto lost = send_elsewhere(cluster, {.from = signer(0), .nonce = 1, .to = recipient(7)});
+  const std::string place = "SELECT coalesce(max(tx_id::text), '') FROM managed_tx WHERE sub_state = 'external'";
+  ASSERT_TRUE(eventually([&] { return !cluster.sql(place).empty(); })) << cluster.describe();
+  const auto id = cluster.sql(place);
+  cluster.rpc("anvil_dropTransaction", {lost});
+  const auto behind = cluster.create(0, transfer(signer(0), "behind", 1));
+  ASSERT_TRUE(cluster.becomes(behind, "nonce || ' ' || state", "2 TRACKING")) << cluster.describe();
+
+  const auto refused = fill(cluster, signer(0), 1);
+  EXPECT_EQ(refused.code(), "nonce_taken") << refused.body;
+  const auto cancelled = cluster.post(0, "/api/v1/tx/" + id + "/cancel", {{"reason", "theirs is gone"}});
+  ASSERT_EQ(cancelled.status, 200U) << cancelled.body;
+  cluster.rpc("evm_setIntervalMining", {1});
+  ASSERT_TRUE(cluster.becomes(behind, "state", "CONFIRMED")) << cluster.describe();
+  ASSERT_TRUE(cluster.becomes(id, kEnd, "FAILED_FINAL cancelled_by_operator")) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 3);
+  EXPECT_EQ(cluster.balance(recipient()), 2);
+}
+
+}  // namespace
+}  // namespace fencepost::test
