@@ -17,39 +17,13 @@ set -euo pipefail
 
 what=${1:?usage: bench/tx.sh create|batch|lifecycle|latency|memory path/to/build}
 build=${2:?usage: bench/tx.sh create|batch|lifecycle|latency|memory path/to/build}
-seconds=${SECONDS_PER_ROUND:-8}
-rounds=${ROUNDS:-3}
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-dir=$(mktemp -d)
-chmod 755 "$dir" # the database runs as another user when this one is root
-chain_pid='' node_pid='' status=0
-finish() {
-  if [[ -n $node_pid ]]; then kill -INT "$node_pid" 2>/dev/null || true; fi
-  if [[ -n $chain_pid ]]; then kill "$chain_pid" 2>/dev/null || true; fi
-  wait 2>/dev/null || true
-  rm -rf "$dir"
-}
-trap finish EXIT
-
-# await "what" command…: up to 60 s.
-await() {
-  local awaited=$1 i
-  shift
-  for ((i = 0; i < 600; i++)); do
-    "$@" >/dev/null 2>&1 && return 0
-    sleep 0.1
-  done
-  echo "bench/tx.sh: $awaited did not come" >&2
-  cat "$dir"/*.out >&2
-  exit 1
-}
-
-json() { sed -n "s|.*\"$1\":\"\{0,1\}\([^\",}]*\).*|\1|p" "$2"; }
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # start SIGNERS IN_FLIGHT BLOCK_INTERVAL_MS
 start() {
   "$build/bench/stub_chain_server" "$3" >"$dir/chain.out" &
-  chain_pid=$!
+  started+=($!)
   await "the stub chain" grep -q '^port ' "$dir/chain.out"
   chain_url=http://127.0.0.1:$(awk '/^port /{print $2}' "$dir/chain.out")
   local i
@@ -64,16 +38,10 @@ start() {
     echo "  dev_keys:"
     for ((i = 1; i <= $1; i++)); do printf "    - '0x%064x'\n" "$i"; done
   } >"$dir/config.yaml"
-  "$build/src/node/fencepost" up --port 0 --data-dir "$dir/up" --config "$dir/config.yaml" >"$dir/up.out" 2>&1 &
-  node_pid=$!
-  await "the node" test -s "$dir/up/up.json"
-  url=$(json url "$dir/up/up.json") KEY=$(json apiKey "$dir/up/up.json") dsn=$(json dsn "$dir/up/up.json")
-  export KEY
+  up --config "$dir/config.yaml"
   curl -s -H "Authorization: Bearer $KEY" "$url/api/v1/signers" | grep -o '"signer":"0x[0-9a-f]*"' | cut -d'"' -f4 >"$dir/all"
   head -n 1 "$dir/all" >"$dir/one"
 }
-
-sql() { psql -XqAt "$dsn" -c "$1"; }
 
 # The row that a create writes, by itself.
 cat >"$dir/insert.sql" <<'SQL'
@@ -93,18 +61,6 @@ pgbench_tps() {
 load() {
   SIGNERS=$1 ITEMS=$2 RUN=$RANDOM$RANDOM wrk -t1 -c"$3" -d"$seconds" --timeout 30s -s "$here/tx_create.lua" "$url" |
     awk -v items="$2" '/^requests /{printf "%.0f %d %d\n", $2 * items / ($6 / 1e6), $8, $4}'
-}
-
-median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
-
-# report NAME VALUE UNIT FLOOR BAR
-report() {
-  awk -v name="$1" -v value="$2" -v unit="$3" -v floor="$4" -v bar="$5" 'BEGIN {
-    ratio = value / floor
-    printf "%-22s %8.0f %s   floor %8.0f   ratio %.2f (bar %.2f) %s\n", name, value, unit, floor, ratio, bar,
-           (ratio >= bar ? "reached" : "MISSED")
-    exit !(ratio >= bar)
-  }' || status=1
 }
 
 # compare NAME SIGNERS_FILE ITEMS CONNECTIONS BAR: alternating rounds, medians.

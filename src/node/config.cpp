@@ -53,6 +53,7 @@ class Loader {
     fill_in_name();
     for (const auto& path : sources_.required) check_required(path, {}, settings_, problems_);
     settle(config_, settings_, problems_);
+    if (sources_.opens_keys) check_password(config_, settings_, problems_);
     if (!problems_.empty()) return fail(problems_.to_error());
     return std::move(config_);
   }

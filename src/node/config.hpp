@@ -17,6 +17,7 @@
 #include "base/secret.hpp"
 #include "base/uint256.hpp"
 #include "runtime/log.hpp"
+#include "transfer/options.hpp"
 #include "tx/lease_manager.hpp"
 #include "tx/options.hpp"
 
@@ -122,6 +123,7 @@ struct Config {
   LogConfig log;
   tx::TxOptions tx;
   tx::LeaseOptions lease;
+  transfer::TransferOptions transfer;
   ChainTuning chain_defaults;  // what a chain's entry leaves out; load_config copies it into each
   std::vector<ChainConfig> chains;
   std::vector<SignerConfig> signers;
@@ -148,6 +150,7 @@ struct ConfigSources {
   std::map<std::string, std::string> environment;  // only FENCEPOST_* is looked at
   std::vector<ConfigFlag> flags;
   std::vector<std::string> required;  // keys that this command cannot do without, e.g. "database.dsn"
+  bool opens_keys = false;            // this command opens the files of keystore.directory: it needs their password
 };
 
 // kNotFound "no_config_file", kInvalid "bad_config_file" (not readable, or over 1 MiB).

@@ -79,6 +79,28 @@ std::vector<Key> node_keys() {
   };
 }
 
+std::vector<Key> transfer_keys() {
+  using transfer::TransferOptions;
+  return {
+      key("transfer.event_pool_enabled", at(&Config::transfer, &TransferOptions::event_pool_enabled), Boolean{},
+          "Transfers that name no mode go to the pool; otherwise they are carried out at once. Also "
+          "TRANSFER_EVENT_POOL_ENABLED."),
+      key("transfer.batch", at(&Config::transfer, &TransferOptions::batch), Count{1, 10'000},
+          "Most transfers in one transaction."),
+      key("transfer.lanes", at(&Config::transfer, &TransferOptions::lanes), Count{1, 64},
+          "Transactions with transfers that a node has under way at a time, in each mode."),
+      key("transfer.sweep_interval", at(&Config::transfer, &TransferOptions::sweep_interval),
+          Duration{std::chrono::milliseconds(10), std::chrono::hours(1)},
+          "How often to look for due transfers even if nobody says that there are any."),
+      key("transfer.expiry_interval", at(&Config::transfer, &TransferOptions::expiry_interval),
+          Duration{std::chrono::milliseconds(10), std::chrono::hours(1)},
+          "How often to reject transfers that have waited too long."),
+      key("transfer.audit_interval", at(&Config::transfer, &TransferOptions::audit_interval),
+          Duration{std::chrono::milliseconds(0), std::chrono::days(30)},
+          "How often to prove that no money was made or lost, which reads every transfer; 0 is never."),
+  };
+}
+
 std::vector<Key> email_keys() {
   return {
       key("email.smtp_url", at(&Config::email, &EmailConfig::smtp_url), kSmtpUrl,
@@ -95,7 +117,7 @@ std::vector<Key> email_keys() {
 
 std::vector<Key> make_keys() {
   auto out = node_keys();
-  for (auto* more : {tx_keys, email_keys}) std::ranges::move(more(), std::back_inserter(out));
+  for (auto* more : {tx_keys, transfer_keys, email_keys}) std::ranges::move(more(), std::back_inserter(out));
   return out;
 }
 

@@ -12,6 +12,10 @@
 namespace fencepost::config {
 namespace {
 
+// The switch of the event pool has a name of its own, which those who know the pool look for.
+constexpr std::string_view kEventPoolVariable = "TRANSFER_EVENT_POOL_ENABLED";
+constexpr std::string_view kEventPoolKey = "transfer.event_pool_enabled";
+
 // Variables that are ours but no keys: where commands find the configuration and the API.
 constexpr std::string_view kOtherVariables[] = {"FENCEPOST_CONFIG", "FENCEPOST_URL", "FENCEPOST_API_KEY"};
 constexpr std::string_view kTestPrefix = "FENCEPOST_TEST_";
@@ -178,6 +182,9 @@ Settings read_environment(const std::map<std::string, std::string>& environment,
   for (const auto& [name, target] : known) names.push_back(name);
 
   for (const auto& [variable, value] : environment) {
+    if (variable == kEventPoolVariable && !environment.contains(environment_name(kEventPoolKey))) {
+      out.put(std::string(kEventPoolKey), {{value}, {Origin::Layer::kEnvironment, variable}, false}, problems);
+    }
     if (!variable.starts_with(kEnvironmentPrefix) || is_other(variable)) continue;
     if (variable.starts_with(kTestPrefix)) continue;
     const Origin origin{Origin::Layer::kEnvironment, variable};

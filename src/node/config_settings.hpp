@@ -101,6 +101,8 @@ Settings read_flags(const std::vector<ConfigFlag>& flags, const Schema& schema, 
 void settle(Config& config, const Settings& settings, Problems& problems);
 // Adds a problem when nobody mentions the key. `where`: what it is missing from.
 void check_required(const std::string& path, const Origin& where, const Settings& settings, Problems& problems);
+// For those who will open the key files: without a password none of them opens.
+void check_password(const Config& config, const Settings& settings, Problems& problems);
 
 // "a, b" as two texts without the spaces around them; line breaks separate too. Empty ones are left out.
 std::vector<std::string> split_list(std::string_view text);

@@ -286,6 +286,18 @@ TEST(config, all_problems_are_told_at_once_in_the_order_of_the_file) {
                   "database.dsn: is required; set it in the file or as FENCEPOST_DATABASE_DSN"));
 }
 
+TEST(config, the_event_pools_own_variable_is_heard) {
+  const auto pool = [](std::map<std::string, std::string> environment) {
+    const auto config = load_config({.environment = std::move(environment)});
+    return config && config->transfer.event_pool_enabled;
+  };
+  EXPECT_FALSE(pool({}));
+  EXPECT_TRUE(pool({{"TRANSFER_EVENT_POOL_ENABLED", "true"}}));
+  EXPECT_FALSE(pool({{"TRANSFER_EVENT_POOL_ENABLED", "true"}, {"FENCEPOST_TRANSFER_EVENT_POOL_ENABLED", "false"}}));
+  const auto bad = load_config({.environment = {{"TRANSFER_EVENT_POOL_ENABLED", "perhaps"}}});
+  EXPECT_THAT(problems(bad), ElementsAre(HasSubstr("TRANSFER_EVENT_POOL_ENABLED: transfer.event_pool_enabled: ")));
+}
+
 TEST(config, too_many_entries_are_refused) {
   std::string yaml = "chains:\n";
   for (int i = 1; i <= 65; ++i) yaml += fmt::format("  - {{name: c{0}, chain_id: {0}, rpc_urls: [http://a]}}\n", i);

@@ -13,6 +13,7 @@
 #include "node/doctor_chain.hpp"
 #include "node/doctor_database_probe.hpp"
 #include "node/doctor_email.hpp"
+#include "node/doctor_transfer.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost {
@@ -84,6 +85,7 @@ std::vector<Probe> start_probes(const Config& config) {
   std::vector<Probe> probes;
   if (!config.database.dsn.empty()) {
     probes.push_back(start_probe("database", [&] { return doctor::check_database(config); }));
+    probes.push_back(start_probe("transfers", [&] { return doctor::check_transfers(config); }));
   }
   if (config.chains.empty()) {
     probes.push_back(start_probe("chains", [] { return Findings{doctor::passed("chains", "none configured")}; }));
@@ -111,7 +113,7 @@ Findings await_probe(Probe& probe, const Report& report) {
 }
 
 std::size_t widest_check(const Result<Config>& config) {
-  std::size_t width = std::string_view("database").size();
+  std::size_t width = std::string_view("transfers").size();
   if (!config) return width;
   for (const auto& chain : config->chains) width = std::max(width, doctor::chain_check_name(chain).size());
   return width;
@@ -128,7 +130,7 @@ std::string config_file_of(const ConfigFlags& flags) {
 int doctor_command(const DoctorFlags& flags) {
   const Quiet quiet;
   ::signal(SIGPIPE, SIG_IGN);
-  const auto config = load(flags.config, {});
+  const auto config = load(flags.config, {}, KeyFiles::kOpened);
   Report report(flags.json, widest_check(config));
   report.add(doctor::assess_config(config, config_file_of(flags.config)));
   if (!config) {

@@ -177,7 +177,7 @@ TEST(doctor_database, fewer_connections_than_a_node_opens_are_a_warning) {
   const TestDatabase db(Template::kMigrated);
   db.exec(fmt::format("ALTER DATABASE {} CONNECTION LIMIT 6", db.name()));
   const auto findings = check(db.dsn());
-  EXPECT_EQ(findings[1].detail, "one node opens up to 7 connections, 6 are allowed") << text_of(findings);
+  EXPECT_EQ(findings[1].detail, "one node opens up to 9 connections, 6 are allowed") << text_of(findings);
   EXPECT_FALSE(any_failed(findings));
 }
 

@@ -132,10 +132,10 @@ TEST(doctor_database, a_node_needs_connections_for_each_loop_and_to_listen) {
   config.runtime.threads = 3;
   config.database.shared_connections = 2;
   config.database.pool_size = 8;
-  EXPECT_EQ(connections_needed(config, 16), 32U);
+  EXPECT_EQ(connections_needed(config, 16), 34U);
   config.runtime.threads = 0;
-  EXPECT_EQ(connections_needed(config, 16), 162U);
-  EXPECT_EQ(connections_needed(config, 0), 12U);
+  EXPECT_EQ(connections_needed(config, 16), 164U);
+  EXPECT_EQ(connections_needed(config, 0), 14U);
 }
 
 TEST(doctor_database, a_failed_connection_comes_with_advice) {

@@ -29,6 +29,9 @@
 #include "runtime/runtime.hpp"
 #include "runtime/stop_sequence.hpp"
 #include "runtime/worker.hpp"
+#include "transfer/account_routes.hpp"
+#include "transfer/transfer_manager.hpp"
+#include "transfer/transfer_routes.hpp"
 #include "tx/operator_routes.hpp"
 #include "tx/signer_routes.hpp"
 #include "tx/tx_manager.hpp"
@@ -107,7 +110,8 @@ class Node {
                        .ids = ids_,
                        .metrics = metrics_},
                       {.node_id = id_, .advertise_url = config.node.advertise_url, .version = std::string(version())},
-                      config.tx, config.lease, chain_setups(config)) {
+                      config.tx, config.lease, chain_setups(config)),
+        transfers_(runtime_, database_, listener_, config.transfer, metrics_) {
     metrics_.before_scrape([dropped = &metrics_.gauge("log_lines_dropped", "Lines the full log queue has cost")] {
       dropped->Set(static_cast<double>(log::dropped()));
     });
@@ -115,6 +119,8 @@ class Node {
     tx::add_tx_routes(router_, {transactions_.service(), database_, ids_});
     tx::add_signer_routes(router_, {database_, keys_, transactions_});
     tx::add_operator_routes(router_, {transactions_.service(), transactions_.operators()});
+    transfer::add_transfer_routes(router_, {transfers_.service(), database_, ids_});
+    transfer::add_account_routes(router_, {transfers_.service()});
     server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &authenticator_, metrics_);
     listener_.subscribe(
         std::string(identity::kApiKeyChannel), [this](std::string_view) { authenticator_.forget_all(); },
@@ -192,6 +198,8 @@ class Node {
     stops_.add("statistics", [this](auto) { return statistics_.stop(); });
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
+    transfers_.start();
+    stops_.add("transfers", [this](auto left) { return transfers_.stop(left); });
 
     log::info("node is ready", {{"node", config_.node.name}, {"host", config_.http.host}, {"port", server_->port()}});
     if (hooks_.on_ready) hooks_.on_ready(server_->port());
@@ -251,6 +259,7 @@ class Node {
   Worker key_uses_;
   pg::StatisticsKeeper statistics_;
   tx::TxManager transactions_;
+  transfer::TransferManager transfers_;
   std::unique_ptr<http::Server> server_;
   StopSequence stops_;
 };

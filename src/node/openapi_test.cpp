@@ -8,6 +8,9 @@
 
 #include "node/system_routes.hpp"
 #include "pg/listener.hpp"
+#include "transfer/account_routes.hpp"
+#include "transfer/transfer_manager.hpp"
+#include "transfer/transfer_routes.hpp"
 #include "tx/operator_routes.hpp"
 #include "tx/signer_routes.hpp"
 #include "tx/tx_manager.hpp"
@@ -32,6 +35,8 @@ struct Router {
     tx::add_tx_routes(router, {manager.service(), database, ids});
     tx::add_signer_routes(router, {database, keys, manager});
     tx::add_operator_routes(router, {manager.service(), manager.operators()});
+    transfer::add_transfer_routes(router, {transfers.service(), database, ids});
+    transfer::add_account_routes(router, {transfers.service()});
   }
 
   Metrics metrics;
@@ -43,6 +48,7 @@ struct Router {
   pg::Listener listener{runtime.executor(0), database.connector(), {}, metrics};
   evm::KeyRing keys{runtime};
   tx::TxManager manager{{runtime, database, listener, keys, clock, random, ids, metrics}, {}, {}, {}, {}};
+  transfer::TransferManager transfers{runtime, database, listener, {}, metrics};
   std::atomic<bool> serving = false;
   http::Router router;
 };

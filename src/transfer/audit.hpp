@@ -17,7 +17,7 @@ struct AuditFinding {
   std::optional<std::string> example;  // one of those that are wrong
 };
 
-// One for each check, also for those that hold. Throws as Pool::query does.
+// One for each check, also for those that hold. Throws as Connection::run does.
 awaitable<std::vector<AuditFinding>> audit(pg::Pool& pool);
 
 }  // namespace fencepost::transfer

@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # set here or there, used there or here
+# What the benchmarks of a whole node share. Sourced with `set -euo pipefail` in force; `build` names the build tree.
+# Programs that a benchmark starts are ended by `finish`, which runs at exit, in the order of `started`.
+seconds=${SECONDS_PER_ROUND:-8}
+rounds=${ROUNDS:-3}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+dir=$(mktemp -d)
+chmod 755 "$dir" # the database runs as another user when this one is root
+started=() status=0
+finish() {
+  local pid
+  for pid in "${started[@]}"; do kill -INT "$pid" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  rm -rf "$dir"
+}
+trap finish EXIT
+
+# await "what" command…: up to 60 s.
+await() {
+  local awaited=$1 i
+  shift
+  for ((i = 0; i < 600; i++)); do
+    "$@" >/dev/null 2>&1 && return 0
+    sleep 0.1
+  done
+  echo "bench: $awaited did not come" >&2
+  cat "$dir"/*.out >&2
+  exit 1
+}
+
+json() { sed -n "s|.*\"$1\":\"\{0,1\}\([^\",}]*\).*|\1|p" "$2"; }
+
+# up OPTION…: a node with everything it needs; sets node_pid, url, KEY and dsn.
+up() {
+  "$build/src/node/fencepost" up --port 0 --data-dir "$dir/up" "$@" >"$dir/up.out" 2>&1 &
+  node_pid=$!
+  started=("$node_pid" "${started[@]}")
+  await "the node" test -s "$dir/up/up.json"
+  url=$(json url "$dir/up/up.json") KEY=$(json apiKey "$dir/up/up.json") dsn=$(json dsn "$dir/up/up.json")
+  export KEY
+}
+
+sql() { psql -XqAt "$dsn" -c "$1"; }
+
+median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+
+# report NAME VALUE UNIT FLOOR BAR
+report() {
+  awk -v name="$1" -v value="$2" -v unit="$3" -v floor="$4" -v bar="$5" 'BEGIN {
+    ratio = value / floor
+    printf "%-22s %8.0f %s   floor %8.0f   ratio %.2f (bar %.2f) %s\n", name, value, unit, floor, ratio, bar,
+           (ratio >= bar ? "reached" : "MISSED")
+    exit !(ratio >= bar)
+  }' || status=1
+}
+

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2317  # functions that `await` calls
+#
+# How fast transfers are made, beside two programs doing the same on the same PostgreSQL:
+#   F1  pgbench, one function call for each transfer (two updates and an insert, accounts locked in order), 16 clients
+#   F2  graphile-worker running a job that does nothing for each transfer
+#
+#   bench/transfer.sh sync|pool|latency path/to/build
+#
+#   sync     POST /api/v1/transfers, mode sync, over 16 and 64 connections: random members, one hot payer, opposite pairs;
+#            payers are government accounts, then members whose cooldown is 0 and whose limit never binds
+#   pool     POST /api/v1/transfers/batch, 200 in one request, 4 connections, from the first request to the last completed;
+#            also which share of the row updates was HOT
+#   latency  one transfer in the pool at a time on an idle node, from its creation to its completion
+#
+# Prints one line for each with the ratio to its floor; the exit code is 1 when one is under its bar.
+set -euo pipefail
+
+what=${1:?usage: bench/transfer.sh sync|pool|latency path/to/build}
+build=${2:?usage: bench/transfer.sh sync|pool|latency path/to/build}
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+start() {
+  cat >"$dir/config.yaml" <<YAML
+http: {rate_limit_per_second: 1000000, rate_limit_burst: 1000000, max_body_bytes: 4194304}
+log: {level: warn}
+YAML
+  up --config "$dir/config.yaml"
+  # Guild 1: government accounts. Guild 2: members without cooldown, and with a limit that never binds.
+  sql "SELECT economy.fn_set_settings(g, '{\"cooldown_seconds\": 0, \"daily_limit\": 1000000000000}', 'bench', 'bench')
+         FROM generate_series(1, 2) AS g" >/dev/null
+  sql "SELECT economy.fn_mint(g, m, 1000000000, 'bench', 'bench') FROM generate_series(1, 2) AS g, generate_series(1, 1000) AS m" >/dev/null
+  sql "SELECT economy.fn_set_account_kind(1, m, 'government', 'bench', 'bench') FROM generate_series(1, 1000) AS m" >/dev/null
+  sql "CREATE TABLE floor_account (id bigint PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0)) WITH (fillfactor = 50);
+       INSERT INTO floor_account SELECT n, 1000000000 FROM generate_series(1, 1000) AS n;
+       CREATE TABLE floor_ledger (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, debit bigint, credit bigint,
+                                  amount bigint, at timestamptz DEFAULT clock_timestamp());
+       CREATE FUNCTION floor_transfer(p_from bigint, p_to bigint, p_amount bigint) RETURNS bigint LANGUAGE plpgsql AS \$\$
+       DECLARE
+         v_id bigint;
+       BEGIN
+         PERFORM FROM floor_account WHERE id IN (p_from, p_to) ORDER BY id FOR NO KEY UPDATE;
+         UPDATE floor_account SET balance = balance - p_amount WHERE id = p_from;
+         UPDATE floor_account SET balance = balance + p_amount WHERE id = p_to;
+         INSERT INTO floor_ledger (debit, credit, amount) VALUES (p_from, p_to, p_amount) RETURNING id INTO v_id;
+         RETURN v_id;
+       END \$\$;
+       ANALYZE"
+}
+
+# The same shapes as transfer.lua's.
+cat >"$dir/random.sql" <<'SQL'
+\set from random(1, 1000)
+\set to 1 + (:from + random(0, 998)) % 1000
+SELECT floor_transfer(:from, :to, 1);
+SQL
+cat >"$dir/hot.sql" <<'SQL'
+\set to random(2, 1000)
+SELECT floor_transfer(1, :to, 1);
+SQL
+cat >"$dir/opposite.sql" <<'SQL'
+\set to random(1, 2)
+SELECT floor_transfer(3 - :to, :to, 1);
+SQL
+
+# floor SHAPE: F1, per second.
+floor() {
+  pgbench -n -M prepared -c 16 -j 1 -T "$seconds" -f "$dir/$1.sql" "$dsn" 2>/dev/null | sed -n 's/^tps = \([0-9.]*\).*/\1/p'
+}
+
+# load MODE SHAPE GUILD ITEMS CONNECTIONS: "per second, p50 in µs, errors"
+load() {
+  MODE=$1 SHAPE=$2 GUILD=$3 ITEMS=$4 wrk -t1 -c"$5" -d"$seconds" --timeout 30s -s "$here/transfer.lua" "$url" |
+    awk -v items="$4" '/^requests /{printf "%.0f %d %d\n", $2 * items / ($6 / 1e6), $8, $4}'
+}
+
+# compare NAME MODE SHAPE GUILD CONNECTIONS BAR
+compare() {
+  local i value errors
+  rm -f "$dir/ours" "$dir/floor"
+  for ((i = 0; i < rounds; i++)); do
+    read -r value _ errors < <(load "$2" "$3" "$4" 1 "$5")
+    ((errors == 0)) || echo "note: $errors requests failed" >&2
+    echo "$value" >>"$dir/ours"
+    floor "$3" >>"$dir/floor"
+  done
+  report "$1" "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" "$6"
+}
+
+none_open() {
+  [[ $(sql "SELECT count(*) FROM economy.transfer_work") == 0 ]]
+}
+
+# pool SHAPE GUILD: created in batches until all are completed, per second.
+pool() {
+  local before after begin
+  before=$(sql "SELECT count(*) FROM economy.transactions")
+  begin=$(date +%s.%N)
+  load pool "$1" "$2" 200 4 >"$dir/created"
+  await "the end of all" none_open
+  after=$(sql "SELECT count(*) FROM economy.transactions")
+  awk -v n=$((after - before)) -v begin="$begin" -v end="$(date +%s.%N)" 'BEGIN { printf "%.0f\n", n / (end - begin) }'
+}
+
+# graphile COUNT: jobs run per second, unbatched. Installed on first use.
+graphile() {
+  [[ -d $here/node_modules/graphile-worker ]] || (cd "$here" && npm ci --ignore-scripts >/dev/null)
+  DATABASE_URL=$dsn JOBS=$1 node "$here/graphile.mjs"
+}
+
+case $what in
+  sync)
+    start
+    load sync random 1 1 16 >/dev/null # plans, pages
+    for connections in 16 64; do
+      compare "sync-random-$connections" sync random 1 "$connections" 0.8
+      compare "sync-hot-$connections" sync hot 1 "$connections" 2.0
+      compare "sync-opposite-$connections" sync opposite 1 "$connections" 0.8
+    done
+    compare sync-members-64 sync random 2 64 0.8
+    sql "SELECT format('deadlocks %s', deadlocks) FROM pg_stat_database WHERE datname = current_database()"
+    ;;
+  pool)
+    start
+    pool random 1 >/dev/null
+    for shape in random hot opposite; do
+      bar=1.5
+      [[ $shape != hot ]] || bar=2.0
+      report "pool-$shape" "$(pool "$shape" 1)" "tx/s" "$(floor "$shape")" "$bar"
+    done
+    ours=$(pool random 2)
+    report pool-members "$ours" "tx/s" "$(floor random)" 1.5
+    report pool-graphile "$ours" "tx/s" "$(graphile 20000)" 3.0
+    sql "SELECT format('%-22s %s %% of updates were HOT', relname, 100 * n_tup_hot_upd / nullif(n_tup_upd, 0))
+           FROM pg_stat_user_tables WHERE schemaname = 'economy' AND relname IN ('pending_transfers', 'accounts')"
+    sql "SELECT format('deadlocks %s', deadlocks) FROM pg_stat_database WHERE datname = current_database()"
+    ;;
+  latency)
+    start
+    for ((i = 0; i < 200; i++)); do
+      curl -s -o /dev/null -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' "$url/api/v1/transfers" \
+        -d '{"guildId":"1","initiatorId":"1","targetId":"2","amount":"1","mode":"pool"}'
+    done
+    await "the end of all" none_open
+    sql "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM updated_at - created_at)) * 1000
+           FROM economy.pending_transfers" | awk '{
+      printf "%-22s %8.2f ms p50 (bar 5.00) %s\n", "pool-idle", $1, ($1 <= 5 ? "reached" : "MISSED"); exit !($1 <= 5) }' || status=1
+    ;;
+  *)
+    echo "bench/transfer.sh: unknown benchmark '$what'" >&2
+    exit 2
+    ;;
+esac
+exit "$status"

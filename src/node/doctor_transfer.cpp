@@ -1,0 +1,58 @@
+#include "node/doctor_transfer.hpp"
+
+#include <fmt/format.h>
+
+#include "node/database_session.hpp"
+#include "tx/lease_store.hpp"
+
+namespace fencepost::doctor {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kCheck = "transfers";
+constexpr auto kAlive = 15s;  // a node shows itself every few seconds
+
+std::string in_words(std::chrono::milliseconds time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  return seconds < 120 ? fmt::format("{} s", seconds) : fmt::format("{} min", seconds / 60);
+}
+
+awaitable<TransferFacts> ask(pg::Pool& pool) {
+  TransferFacts facts;
+  facts.pool = co_await transfer::PendingTransferGateway(pool).pool_state();
+  const auto now = std::chrono::system_clock::now();
+  for (const auto& node : co_await tx::list_nodes(pool)) facts.nodes += now - node.heartbeat_at < kAlive ? 1 : 0;
+  co_return facts;
+}
+
+}  // namespace
+
+Finding assess_transfers(const TransferFacts& facts, const Config& config) {
+  const auto& pool = facts.pool;
+  const auto late = std::max<std::chrono::milliseconds>(2 * config.transfer.sweep_interval, 10s);
+  const auto standing = fmt::format("{} waiting (the oldest for {}), {} approved, {} due", pool.waiting,
+                                    in_words(pool.oldest_waiting.value_or(0ms)), pool.approved, pool.due);
+  if (facts.nodes == 0 && pool.due > 0) {
+    return failed(kCheck, standing + "; no node is running", "start one: fencepost serve");
+  }
+  if (pool.oldest_due && *pool.oldest_due > late) {
+    return failed(
+        kCheck, fmt::format("{}; the oldest has been due for {}", standing, in_words(*pool.oldest_due)),
+        fmt::format("{} node(s) run, but their coordinator does not get to it: look for transfer_coordinator in "
+                    "their logs, and for locks in the database",
+                    facts.nodes));
+  }
+  const auto mode = config.transfer.event_pool_enabled ? "pool" : "sync";
+  return passed(kCheck, fmt::format("{}; {} node(s); without a mode a transfer is {}", standing, facts.nodes, mode));
+}
+
+Findings check_transfers(const Config& config) {
+  try {
+    return {assess_transfers(with_database(config, ask), config)};
+  } catch (const Exception& e) {
+    return {warned(kCheck, "not checked: " + one_line(e.error().message), "")};
+  }
+}
+
+}  // namespace fencepost::doctor

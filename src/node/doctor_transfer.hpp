@@ -1,0 +1,23 @@
+// Whether transfers in the pool are served: what the economy's tables say about the nodes that should do it.
+#pragma once
+
+#include <cstddef>
+
+#include "node/config.hpp"
+#include "node/doctor.hpp"
+#include "transfer/pending_transfer_gateway.hpp"
+
+namespace fencepost::doctor {
+
+struct TransferFacts {
+  transfer::PoolState pool;
+  std::size_t nodes = 0;  // that have shown themselves lately
+};
+
+// One finding. A transfer that has been due for long means that no coordinator runs; one that waits is no fault.
+Finding assess_transfers(const TransferFacts& facts, const Config& config);
+
+// Asks the database. Blocks; a database that cannot be asked is a warning here, and a failure of "database".
+Findings check_transfers(const Config& config);
+
+}  // namespace fencepost::doctor

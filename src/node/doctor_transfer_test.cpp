@@ -1,0 +1,35 @@
+#include "node/doctor_transfer.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fencepost::doctor {
+namespace {
+
+using namespace std::chrono_literals;
+
+Status status_of(const TransferFacts& facts) {
+  return assess_transfers(facts, {}).status;
+}
+
+TEST(doctor_transfer, what_waits_for_its_checks_is_no_fault) {
+  EXPECT_EQ(status_of({.nodes = 0}), Status::kOk);
+  EXPECT_EQ(status_of({.pool = {.waiting = 5, .oldest_waiting = 20h}, .nodes = 1}), Status::kOk);
+  EXPECT_EQ(status_of({.pool = {.approved = 5, .due = 5, .oldest_due = 2s}, .nodes = 1}), Status::kOk);
+}
+
+TEST(doctor_transfer, what_is_due_and_not_done_is) {
+  EXPECT_EQ(status_of({.pool = {.approved = 1, .due = 1, .oldest_due = 1s}, .nodes = 0}), Status::kFail);
+  const auto late = assess_transfers({.pool = {.approved = 1, .due = 1, .oldest_due = 11s}, .nodes = 2}, {});
+  EXPECT_EQ(late.status, Status::kFail);
+  EXPECT_NE(late.detail.find("due for 11 s"), std::string::npos) << late.detail;
+  EXPECT_NE(late.fix.find("2 node(s)"), std::string::npos) << late.fix;
+}
+
+TEST(doctor_transfer, says_which_mode_is_the_default) {
+  Config config;
+  config.transfer.event_pool_enabled = true;
+  EXPECT_NE(assess_transfers({}, config).detail.find("is pool"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fencepost::doctor

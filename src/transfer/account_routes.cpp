@@ -1,0 +1,182 @@
+#include "transfer/account_routes.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "transfer/statement_csv.hpp"
+#include "transfer/transfer_request.hpp"
+#include "transfer/transfer_routes.hpp"
+
+namespace fencepost::transfer {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Request;
+using http::Response;
+using http::Verb;
+using Parts = AccountRoutesParts;
+
+std::string actor_of(const Request& request) {
+  const auto& principal = *request.principal();
+  return fmt::format("{} ({})", principal.id, principal.label);
+}
+
+// The guild of the path; throws when the key may not act there.
+std::int64_t allowed_guild(const Request& request) {
+  const auto guild_id = guild_of(request);
+  if (auto allowed = check_allowed(*request.principal(), guild_id); !allowed) throw Exception(allowed.error());
+  return guild_id;
+}
+
+Response account_answer(const std::optional<Account>& account, const Request& request) {
+  if (!account) return Response::problem(not_found("no_such_account", "this member has no account here"), request);
+  return Response::json(200, to_json(*account));
+}
+
+awaitable<Response> get_account(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto guild_id = allowed_guild(request);
+  const auto member_id = member_of(request, 0);
+  auto gateway = parts.service.gateway();
+  const auto account = co_await gateway.account(guild_id, member_id);
+  co_return account_answer(account, request);
+}
+
+Response csv_answer(std::span<const Entry> entries, std::optional<std::int64_t> next, const Request& request) {
+  const auto name = fmt::format("statement-{}-{}.csv", request.param("guildId"), request.param("memberId"));
+  auto response = Response::text(200, statement_csv(entries), "text/csv; charset=utf-8; header=present")
+                      .with("Content-Disposition", fmt::format("attachment; filename=\"{}\"", name))
+                      .with("Vary", "Accept");
+  if (next) {
+    response.with(
+        "Link", fmt::format("<{}?format=csv&limit={}&cursor={}>; rel=\"next\"", request.path(), entries.size(), *next));
+  }
+  return response;
+}
+
+Response page_answer(std::span<const Entry> entries, std::optional<std::int64_t> next) {
+  json::array items;
+  for (const auto& entry : entries) items.push_back(to_json(entry));
+  json::value cursor(nullptr);
+  if (next) cursor = json::value(std::to_string(*next));
+  return Response::json(200, {{"items", std::move(items)}, {"nextCursor", std::move(cursor)}}).with("Vary", "Accept");
+}
+
+awaitable<Response> get_statement(Request& request, Parts parts) {
+  const auto query = read_statement_query(request);
+  const auto guild_id = allowed_guild(request);
+  const auto member_id = member_of(request, 0);
+  auto gateway = parts.service.gateway();
+  // One more, to know whether there are more.
+  auto entries = co_await gateway.statement(guild_id, member_id, query.before, query.limit + 1);
+  if (entries.empty()) {
+    const auto account = co_await gateway.account(guild_id, member_id);
+    if (!account) co_return account_answer(account, request);
+  }
+  std::optional<std::int64_t> next;
+  if (entries.size() > query.limit) {
+    entries.pop_back();
+    next = entries.back().ledger_id;
+  }
+  co_return query.csv ? csv_answer(entries, next, request) : page_answer(entries, next);
+}
+
+awaitable<Response> get_settings(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto guild_id = allowed_guild(request);
+  auto gateway = parts.service.gateway();
+  const auto settings = co_await gateway.settings(guild_id);
+  co_return Response::json(200, to_json(settings));
+}
+
+awaitable<Response> change_settings(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto guild_id = allowed_guild(request);
+  const auto body = read_body(request);
+  auto wanted = read_settings_change(JsonReader(body));
+  auto gateway = parts.service.gateway();
+  const auto settings =
+      co_await gateway.set_settings(guild_id, std::move(wanted.changes), std::move(wanted.reason), actor_of(request));
+  co_return Response::json(200, to_json(settings));
+}
+
+awaitable<Response> set_kind(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto guild_id = allowed_guild(request);
+  const auto member_id = member_of(request);
+  const auto body = read_body(request);
+  auto wanted = read_kind(JsonReader(body));
+  auto gateway = parts.service.gateway();
+  co_await gateway.set_account_kind(guild_id, member_id, std::move(wanted.kind), std::move(wanted.reason),
+                                    actor_of(request));
+  const auto account = co_await gateway.account(guild_id, member_id);
+  co_return account_answer(account, request);
+}
+
+Error unprocessable(std::string code, std::string message) {
+  return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};
+}
+
+Result<json::object> issued(const Issue& issue, const IssueResult& result) {
+  const auto amount = std::to_string(issue.amount);
+  switch (result.outcome) {
+    case IssueOutcome::kCompleted:
+    case IssueOutcome::kExisting:
+      return json::object{{"transferId", result.transfer_id.value().to_string()},
+                          {"kind", issue.kind},
+                          {"guildId", std::to_string(issue.guild_id)},
+                          {"memberId", std::to_string(issue.member_id)},
+                          {"amount", amount},
+                          {"ledgerId", std::to_string(result.ledger_id.value())},
+                          {"balance", std::to_string(result.balance.value())}};
+    case IssueOutcome::kConflict:
+      return fail(conflict("idempotency_conflict", "this idempotencyKey was used for something else")
+                      .with("transferId", result.transfer_id.value().to_string()));
+    case IssueOutcome::kSupplyOverflow:
+      return fail(unprocessable("supply_overflow", "the guild's supply would not fit 64 bits").with("amount", amount));
+    case IssueOutcome::kInsufficientBalance:
+      return fail(unprocessable("insufficient_balance", "the member has less than that to burn")
+                      .with("balance", std::to_string(result.available.value_or(0)))
+                      .with("required", amount));
+    case IssueOutcome::kInvalid:
+      break;
+  }
+  return fail(invalid("invalid_transfer", "the amount and the ids must be positive"));
+}
+
+awaitable<Response> issue(Request& request, Parts parts, std::string kind) {
+  check_query(request, {});
+  Issue issue{.kind = std::move(kind), .guild_id = allowed_guild(request), .member_id = member_of(request)};
+  const auto body = read_body(request);
+  auto wanted = read_issue(JsonReader(body));
+  issue.amount = wanted.amount;
+  issue.reason = std::move(wanted.reason);
+  issue.idempotency_key = std::move(wanted.idempotency_key);
+  issue.actor = actor_of(request);
+  auto gateway = parts.service.gateway();
+  const auto result = co_await gateway.issue(issue);
+  const auto answer = issued(issue, result);
+  if (!answer) co_return Response::problem(answer.error(), request);
+  co_return Response::json(result.outcome == IssueOutcome::kCompleted ? 201 : 200, *answer);
+}
+
+}  // namespace
+
+void add_account_routes(http::Router& router, const AccountRoutesParts& parts) {
+  const std::string settings = "/api/v1/guilds/{guildId:int}/settings";
+  const std::string account = "/api/v1/guilds/{guildId:int}/accounts/{memberId:int}";
+  const auto read = Access::scope("transfer:read");
+  const auto operate = Access::scope("transfer:operate");
+  router.add({Verb::kGet, account, read, [parts](Request& r) { return get_account(r, parts); }});
+  router.add({Verb::kGet, account + "/statement", read, [parts](Request& r) { return get_statement(r, parts); }});
+  router.add({Verb::kPost, account + "/mint", operate, [parts](Request& r) { return issue(r, parts, "mint"); }});
+  router.add({Verb::kPost, account + "/burn", operate, [parts](Request& r) { return issue(r, parts, "burn"); }});
+  router.add({Verb::kPut, account + "/kind", operate, [parts](Request& r) { return set_kind(r, parts); }});
+  router.add({Verb::kGet, settings, read, [parts](Request& r) { return get_settings(r, parts); }});
+  router.add({Verb::kPatch, settings, operate, [parts](Request& r) { return change_settings(r, parts); }});
+}
+
+}  // namespace fencepost::transfer

@@ -1,0 +1,352 @@
+#include "transfer/pending_transfer_gateway.hpp"
+
+#include <array>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace fencepost::transfer {
+namespace {
+
+using pg::Statement;
+
+constexpr Statement kCreate{"transfer_create", R"(
+  SELECT outcome, transfer_id, status
+    FROM economy.fn_create_pending_transfers($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+                                             $6::text[], $7::text[], $8::integer[], $9::text[]))"};
+
+constexpr Statement kNow{"transfer_now", R"(
+  SELECT *
+    FROM economy.fn_transfer_now($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
+                                 $7::text[], $8::text[]))"};
+
+#define FENCEPOST_PROCESSED                                                                             \
+  "SELECT claimed, completed, approved, waiting, denied, more, busy, extract(epoch FROM next_due_at - " \
+  "clock_timestamp())::double precision AS next_due FROM "
+constexpr Statement kProcess{"transfer_process", FENCEPOST_PROCESSED "economy.fn_process_due($1)"};
+constexpr Statement kProcessOnly{"transfer_process_only",
+                                 FENCEPOST_PROCESSED "economy.fn_process_due(cardinality($1::uuid[]), $1::uuid[])"};
+constexpr Statement kDue{"transfer_due", R"(
+  SELECT transfer_id FROM economy.transfer_work WHERE due_at <= clock_timestamp() ORDER BY due_at, seq LIMIT $1)"};
+constexpr Statement kDefer{"transfer_defer", "SELECT economy.fn_defer_transfer($1, $2)"};
+constexpr Statement kExpire{"transfer_expire", "SELECT economy.fn_expire_transfers($1) AS expired"};
+
+constexpr Statement kFind{"transfer_find", "SELECT * FROM economy.fn_get_pending_transfer($1)"};
+constexpr Statement kFindSync{"transfer_find_sync", R"(
+  SELECT transfer_id, guild_id, debit_id AS initiator_id, credit_id AS target_id, amount, id AS ledger_id, reason,
+         coalesce(metadata, '{}') AS metadata, idempotency_key, created_at
+    FROM economy.transactions
+   WHERE transfer_id = $1
+     AND kind = 'transfer')"};
+constexpr Statement kList{"transfer_list", R"(
+  SELECT * FROM economy.fn_list_pending_transfers($1, $2, $3, 0, $4))"};
+constexpr Statement kCancel{"transfer_cancel", "SELECT cancelled, status FROM economy.fn_cancel_transfer($1)"};
+
+constexpr Statement kMint{"transfer_mint", "SELECT * FROM economy.fn_mint($1, $2, $3, $4, $5, $6)"};
+constexpr Statement kBurn{"transfer_burn", "SELECT * FROM economy.fn_burn($1, $2, $3, $4, $5, $6)"};
+constexpr Statement kAccount{"transfer_account", "SELECT * FROM economy.fn_get_account($1, $2)"};
+constexpr Statement kSetKind{"transfer_set_kind", "SELECT economy.fn_set_account_kind($1, $2, $3, $4, $5)"};
+constexpr Statement kEntries{"transfer_entries", R"(
+  SELECT transaction_id, transfer_id, kind, amount, balance_after, counterparty_id, reason, created_at
+    FROM economy.entries
+   WHERE guild_id = $1
+     AND member_id = $2
+     AND transaction_id < coalesce($3, 9223372036854775807)
+   ORDER BY transaction_id DESC
+   LIMIT $4)"};
+constexpr Statement kSettings{"transfer_settings", R"(
+  SELECT $1::bigint AS guild_id, daily_limit, cooldown_seconds, default_expiry_hours, max_retries
+    FROM economy._settings($1))"};
+constexpr Statement kSetSettings{"transfer_set_settings", R"(
+  SELECT guild_id, daily_limit, cooldown_seconds, default_expiry_hours, max_retries
+    FROM economy.fn_set_settings($1, $2::jsonb, $3, $4))"};
+
+constexpr Statement kState{"transfer_pool_state", R"(
+  SELECT waiting, approved, due,
+         extract(epoch FROM clock_timestamp() - oldest_waiting_at)::double precision AS oldest_waiting,
+         extract(epoch FROM clock_timestamp() - oldest_due_at)::double precision AS oldest_due
+    FROM economy.fn_pool_state())"};
+constexpr Statement kWake{"transfer_wake", "SELECT pg_notify('economy_work', '')"};
+
+// The words of the SQL functions, in the order of the enumerations.
+constexpr std::array<std::string_view, 4> kCreateOutcomes{"created", "existing", "conflict", "invalid"};
+constexpr std::array<std::string_view, 7> kSyncOutcomes{
+    "completed", "existing", "conflict", "invalid", "insufficient_balance", "cooldown", "daily_limit"};
+constexpr std::array<std::string_view, 6> kIssueOutcomes{"completed", "existing",        "conflict",
+                                                         "invalid",   "supply_overflow", "insufficient_balance"};
+
+template <class Outcome, std::size_t N>
+Outcome outcome_of(const pg::Row& row, const std::array<std::string_view, N>& words) {
+  const auto word = row.get<std::string_view>("outcome");
+  const auto found = std::ranges::find(words, word);
+  if (found == words.end()) throw Exception(internal("bad_outcome", "unknown outcome: " + std::string(word)));
+  return static_cast<Outcome>(found - words.begin());
+}
+
+std::optional<TransferStatus> status_of(const pg::Row& row) {
+  const auto word = row.get<std::optional<std::string>>("status");
+  if (!word) return std::nullopt;
+  const auto status = kPendingTransfer.find(*word);
+  if (!status) throw Exception(internal("bad_status", "unknown status: " + *word));
+  return *status;
+}
+
+std::optional<std::chrono::milliseconds> seconds_of(const pg::Row& row, std::string_view column) {
+  const auto seconds = row.get<std::optional<double>>(column);
+  if (!seconds) return std::nullopt;
+  return std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
+}
+
+boost::json::object object_of(const pg::Row& row, std::string_view column) {
+  return boost::json::parse(row.get<std::string_view>(column)).as_object();
+}
+
+// One column of each transfer, as arrays for the functions.
+struct Columns {
+  std::vector<Uuid> ids;
+  std::vector<std::int64_t> guilds, initiators, targets, amounts;
+  std::vector<std::optional<std::string>> reasons, keys;
+  std::vector<std::string> metadata;
+  std::vector<std::optional<std::int32_t>> hours;
+
+  explicit Columns(const std::vector<NewTransfer>& transfers) {
+    for (const auto& t : transfers) {
+      ids.push_back(t.transfer_id);
+      guilds.push_back(t.guild_id);
+      initiators.push_back(t.initiator_id);
+      targets.push_back(t.target_id);
+      amounts.push_back(t.amount);
+      reasons.push_back(t.reason);
+      keys.push_back(t.idempotency_key);
+      metadata.push_back(boost::json::serialize(t.metadata));
+      hours.push_back(t.expires_hours);
+    }
+  }
+};
+
+Transfer read_transfer(const pg::Row& row) {
+  return {.transfer_id = row.get<Uuid>("transfer_id"),
+          .mode = Mode::kPool,
+          .guild_id = row.get<std::int64_t>("guild_id"),
+          .initiator_id = row.get<std::int64_t>("initiator_id"),
+          .target_id = row.get<std::int64_t>("target_id"),
+          .amount = row.get<std::int64_t>("amount"),
+          .status = status_of(row).value(),
+          .checks = object_of(row, "checks"),
+          .retry_count = row.get<std::int32_t>("retry_count"),
+          .expires_at = row.get<TimePoint>("expires_at"),
+          .next_attempt_at = row.get<std::optional<TimePoint>>("next_attempt_at"),
+          .denied_reason = row.get<std::optional<std::string>>("denied_reason"),
+          .ledger_id = row.get<std::optional<std::int64_t>>("ledger_id"),
+          .reason = row.get<std::optional<std::string>>("reason"),
+          .metadata = object_of(row, "metadata"),
+          .idempotency_key = row.get<std::optional<std::string>>("idempotency_key"),
+          .created_at = row.get<TimePoint>("created_at"),
+          .updated_at = row.get<TimePoint>("updated_at"),
+          .seq = row.get<std::int64_t>("seq")};
+}
+
+Transfer read_sync_transfer(const pg::Row& row) {
+  const auto at = row.get<TimePoint>("created_at");
+  return {.transfer_id = row.get<Uuid>("transfer_id"),
+          .mode = Mode::kSync,
+          .guild_id = row.get<std::int64_t>("guild_id"),
+          .initiator_id = row.get<std::int64_t>("initiator_id"),
+          .target_id = row.get<std::int64_t>("target_id"),
+          .amount = row.get<std::int64_t>("amount"),
+          .status = TransferStatus::kCompleted,
+          .ledger_id = row.get<std::int64_t>("ledger_id"),
+          .reason = row.get<std::optional<std::string>>("reason"),
+          .metadata = object_of(row, "metadata"),
+          .idempotency_key = row.get<std::optional<std::string>>("idempotency_key"),
+          .created_at = at,
+          .updated_at = at};
+}
+
+ProcessResult read_processed(const pg::ResultSet& rows) {
+  const auto row = rows.one();
+  return {.claimed = row.get<std::int64_t>("claimed"),
+          .completed = row.get<std::int64_t>("completed"),
+          .approved = row.get<std::int64_t>("approved"),
+          .waiting = row.get<std::int64_t>("waiting"),
+          .denied = row.get<std::int64_t>("denied"),
+          .more = row.get<bool>("more"),
+          .busy = row.get<bool>("busy"),
+          .next_due = seconds_of(row, "next_due")};
+}
+
+GuildSettings read_settings(const pg::Row& row) {
+  return {.guild_id = row.get<std::int64_t>("guild_id"),
+          .daily_limit = row.get<std::optional<std::int64_t>>("daily_limit"),
+          .cooldown_seconds = row.get<std::int32_t>("cooldown_seconds"),
+          .default_expiry_hours = row.get<std::int32_t>("default_expiry_hours"),
+          .max_retries = row.get<std::int32_t>("max_retries")};
+}
+
+// On a session of one's own: a large set takes its time, and nobody should stand behind it.
+template <class... Values>
+awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const Statement& statement, Values... values) {
+  pg::Batch batch;
+  batch.add(statement, values...);
+  const auto connection = co_await pool.acquire();
+  auto results = co_await connection->run(batch);
+  co_return std::move(results.back());
+}
+
+}  // namespace
+
+awaitable<std::vector<CreateResult>> PendingTransferGateway::create(const std::vector<NewTransfer>& transfers) {
+  const Columns w(transfers);
+  const auto rows = co_await run_alone(pool_, kCreate, w.ids, w.guilds, w.initiators, w.targets, w.amounts, w.reasons,
+                                       w.metadata, w.hours, w.keys);
+  std::vector<CreateResult> out;
+  for (const auto row : rows) {
+    out.push_back({.outcome = outcome_of<CreateOutcome>(row, kCreateOutcomes),
+                   .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
+                   .status = status_of(row)});
+  }
+  co_return out;
+}
+
+awaitable<SyncResults> PendingTransferGateway::transfer_now(const std::vector<NewTransfer>& transfers) {
+  const Columns w(transfers);
+  const auto rows = co_await run_alone(pool_, kNow, w.ids, w.guilds, w.initiators, w.targets, w.amounts, w.reasons,
+                                       w.metadata, w.keys);
+  SyncResults out;
+  for (const auto row : rows) {
+    out.woken = row.get<std::int32_t>("woken") > 0;
+    out.items.push_back({.outcome = outcome_of<SyncOutcome>(row, kSyncOutcomes),
+                         .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
+                         .status = status_of(row),
+                         .ledger_id = row.get<std::optional<std::int64_t>>("ledger_id"),
+                         .initiator_balance = row.get<std::optional<std::int64_t>>("initiator_balance"),
+                         .target_balance = row.get<std::optional<std::int64_t>>("target_balance"),
+                         .created_at = row.get<std::optional<TimePoint>>("created_at"),
+                         .available = row.get<std::optional<std::int64_t>>("available"),
+                         .throttled_until = row.get<std::optional<TimePoint>>("throttled_until"),
+                         .used_today = row.get<std::optional<std::int64_t>>("used_today"),
+                         .daily_limit = row.get<std::optional<std::int64_t>>("daily_limit")});
+  }
+  co_return out;
+}
+
+awaitable<ProcessResult> PendingTransferGateway::process_due(std::size_t limit) {
+  const auto rows = co_await run_alone(pool_, kProcess, static_cast<std::int64_t>(limit));
+  co_return read_processed(rows);
+}
+
+awaitable<ProcessResult> PendingTransferGateway::process_only(std::vector<Uuid> only) {
+  const auto rows = co_await run_alone(pool_, kProcessOnly, std::move(only));
+  co_return read_processed(rows);
+}
+
+awaitable<std::vector<Uuid>> PendingTransferGateway::list_due(std::size_t limit) {
+  std::vector<Uuid> out;
+  for (const auto row : co_await pool_.query(kDue, limit)) out.push_back(row.get<Uuid>("transfer_id"));
+  co_return out;
+}
+
+awaitable<> PendingTransferGateway::defer(Uuid transfer_id, std::chrono::milliseconds delay) {
+  co_await pool_.execute(kDefer, transfer_id, static_cast<double>(delay.count()) / 1000.0);
+}
+
+awaitable<std::int64_t> PendingTransferGateway::expire(std::size_t limit) {
+  const auto rows = co_await run_alone(pool_, kExpire, static_cast<std::int64_t>(limit));
+  co_return rows.one().get<std::int32_t>("expired");
+}
+
+awaitable<std::optional<Transfer>> PendingTransferGateway::find(Uuid transfer_id) {
+  const auto pooled = co_await pool_.query(kFind, transfer_id);
+  if (!pooled.empty()) co_return read_transfer(pooled.one());
+  const auto synchronous = co_await pool_.query(kFindSync, transfer_id);
+  if (!synchronous.empty()) co_return read_sync_transfer(synchronous.one());
+  co_return std::nullopt;
+}
+
+awaitable<std::vector<Transfer>> PendingTransferGateway::list(std::int64_t guild_id,
+                                                              std::optional<TransferStatus> status,
+                                                              std::optional<std::int64_t> before, std::size_t limit) {
+  const auto name = status ? std::optional(std::string(kPendingTransfer.name(*status))) : std::nullopt;
+  const auto rows = co_await pool_.query(kList, guild_id, name, limit, before);
+  std::vector<Transfer> out;
+  for (const auto row : rows) out.push_back(read_transfer(row));
+  co_return out;
+}
+
+awaitable<PendingTransferGateway::Cancelled> PendingTransferGateway::cancel(Uuid transfer_id) {
+  const auto rows = co_await pool_.execute(kCancel, transfer_id);
+  co_return Cancelled{.cancelled = rows.one().get<bool>("cancelled"), .status = status_of(rows.one())};
+}
+
+awaitable<IssueResult> PendingTransferGateway::issue(const Issue& issue) {
+  const auto rows = co_await pool_.execute(issue.kind == "mint" ? kMint : kBurn, issue.guild_id, issue.member_id,
+                                           issue.amount, issue.reason, issue.actor, issue.idempotency_key);
+  const auto row = rows.one();
+  co_return IssueResult{.outcome = outcome_of<IssueOutcome>(row, kIssueOutcomes),
+                        .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
+                        .ledger_id = row.get<std::optional<std::int64_t>>("ledger_id"),
+                        .balance = row.get<std::optional<std::int64_t>>("balance"),
+                        .available = row.get<std::optional<std::int64_t>>("available")};
+}
+
+awaitable<std::optional<Account>> PendingTransferGateway::account(std::int64_t guild_id, std::int64_t member_id) {
+  const auto rows = co_await pool_.query(kAccount, guild_id, member_id);
+  if (rows.empty()) co_return std::nullopt;
+  const auto row = rows.one();
+  co_return Account{.guild_id = guild_id,
+                    .member_id = member_id,
+                    .kind = row.get<std::string>("kind"),
+                    .balance = row.get<std::int64_t>("balance"),
+                    .reserved = row.get<std::int64_t>("reserved"),
+                    .used_today = row.get<std::int64_t>("used_today"),
+                    .daily_limit = row.get<std::optional<std::int64_t>>("daily_limit"),
+                    .throttled_until = row.get<std::optional<TimePoint>>("throttled_until")};
+}
+
+awaitable<> PendingTransferGateway::set_account_kind(std::int64_t guild_id, std::int64_t member_id, std::string kind,
+                                                     std::string reason, std::string actor) {
+  co_await pool_.execute(kSetKind, guild_id, member_id, kind, reason, actor);
+}
+
+awaitable<std::vector<Entry>> PendingTransferGateway::statement(std::int64_t guild_id, std::int64_t member_id,
+                                                                std::optional<std::int64_t> before, std::size_t limit) {
+  std::vector<Entry> out;
+  for (const auto row : co_await pool_.query(kEntries, guild_id, member_id, before, limit)) {
+    out.push_back({.ledger_id = row.get<std::int64_t>("transaction_id"),
+                   .transfer_id = row.get<Uuid>("transfer_id"),
+                   .kind = row.get<std::string>("kind"),
+                   .amount = row.get<std::int64_t>("amount"),
+                   .balance_after = row.get<std::int64_t>("balance_after"),
+                   .counterparty_id = row.get<std::int64_t>("counterparty_id"),
+                   .reason = row.get<std::optional<std::string>>("reason"),
+                   .created_at = row.get<TimePoint>("created_at")});
+  }
+  co_return out;
+}
+
+awaitable<GuildSettings> PendingTransferGateway::settings(std::int64_t guild_id) {
+  const auto rows = co_await pool_.query(kSettings, guild_id);
+  co_return read_settings(rows.one());
+}
+
+awaitable<GuildSettings> PendingTransferGateway::set_settings(std::int64_t guild_id, boost::json::object changes,
+                                                              std::string reason, std::string actor) {
+  const auto rows = co_await pool_.execute(kSetSettings, guild_id, boost::json::serialize(changes), reason, actor);
+  co_return read_settings(rows.one());
+}
+
+awaitable<PoolState> PendingTransferGateway::pool_state() {
+  const auto rows = co_await pool_.query(kState);
+  const auto row = rows.one();
+  co_return PoolState{.waiting = row.get<std::int64_t>("waiting"),
+                      .approved = row.get<std::int64_t>("approved"),
+                      .due = row.get<std::int64_t>("due"),
+                      .oldest_waiting = seconds_of(row, "oldest_waiting"),
+                      .oldest_due = seconds_of(row, "oldest_due")};
+}
+
+awaitable<> PendingTransferGateway::wake_nodes() {
+  co_await pool_.execute(kWake);
+}
+
+}  // namespace fencepost::transfer

@@ -1,0 +1,138 @@
+// PendingTransferGateway: everything that is asked of the economy's tables, as calls of its SQL functions. Sets go in
+// and come out as sets, one answer for each item in the caller's order; a business outcome is an answer, never an
+// exception.
+//
+// What is thrown is what pg::Pool throws: then nothing was done, or, for CommitUnknown, nobody knows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pg/pool.hpp"
+#include "transfer/transfer.hpp"
+
+namespace fencepost::transfer {
+
+enum class CreateOutcome {
+  kCreated,
+  kExisting,  // the key was used before, for the same
+  kConflict,  // the key was used before, for something else
+  kInvalid,   // no amount, no such id, to oneself
+};
+struct CreateResult {
+  CreateOutcome outcome = CreateOutcome::kInvalid;
+  std::optional<Uuid> transfer_id;  // of a conflict: whose key it is
+  std::optional<TransferStatus> status;
+};
+
+enum class SyncOutcome {
+  kCompleted,
+  kExisting,
+  kConflict,
+  kInvalid,
+  kInsufficientBalance,
+  kCooldown,
+  kDailyLimit,
+};
+struct SyncResult {
+  SyncOutcome outcome = SyncOutcome::kInvalid;
+  std::optional<Uuid> transfer_id;
+  std::optional<TransferStatus> status;
+  std::optional<std::int64_t> ledger_id;
+  std::optional<std::int64_t> initiator_balance;  // after it
+  std::optional<std::int64_t> target_balance;
+  std::optional<TimePoint> created_at;
+  std::optional<std::int64_t> available;     // kInsufficientBalance
+  std::optional<TimePoint> throttled_until;  // kCooldown
+  std::optional<std::int64_t> used_today;    // kDailyLimit
+  std::optional<std::int64_t> daily_limit;
+};
+struct SyncResults {
+  std::vector<SyncResult> items;
+  bool woken = false;  // transfers that waited became due: the nodes should hear of it, after the commit
+};
+
+struct ProcessResult {
+  std::int64_t claimed = 0;
+  std::int64_t completed = 0;
+  std::int64_t approved = 0;
+  std::int64_t waiting = 0;
+  std::int64_t denied = 0;
+  bool more = false;                                  // call again at once
+  bool busy = false;                                  // somebody else is at a lane with due work
+  std::optional<std::chrono::milliseconds> next_due;  // of what is not due yet, from now
+};
+
+enum class IssueOutcome { kCompleted, kExisting, kConflict, kInvalid, kSupplyOverflow, kInsufficientBalance };
+struct IssueResult {
+  IssueOutcome outcome = IssueOutcome::kInvalid;
+  std::optional<Uuid> transfer_id;
+  std::optional<std::int64_t> ledger_id;
+  std::optional<std::int64_t> balance;  // after it
+  std::optional<std::int64_t> available;
+};
+struct Issue {
+  std::string kind;  // mint, burn
+  std::int64_t guild_id = 0;
+  std::int64_t member_id = 0;
+  std::int64_t amount = 0;
+  std::string reason;
+  std::string actor;
+  std::optional<std::string> idempotency_key;
+};
+
+struct PoolState {
+  std::int64_t waiting = 0;
+  std::int64_t approved = 0;
+  std::int64_t due = 0;
+  std::optional<std::chrono::milliseconds> oldest_waiting;  // since it was created
+  std::optional<std::chrono::milliseconds> oldest_due;      // since it was due
+};
+
+class PendingTransferGateway {
+ public:
+  explicit PendingTransferGateway(pg::Pool& pool) : pool_(pool) {}
+
+  awaitable<std::vector<CreateResult>> create(const std::vector<NewTransfer>& transfers);
+  awaitable<SyncResults> transfer_now(const std::vector<NewTransfer>& transfers);
+
+  // Takes at most `limit` that are due and does them, in one transaction. `only`: these and no others.
+  awaitable<ProcessResult> process_due(std::size_t limit);
+  awaitable<ProcessResult> process_only(std::vector<Uuid> only);
+  // The next that would be taken, to find the one that makes a set fail.
+  awaitable<std::vector<Uuid>> list_due(std::size_t limit);
+  awaitable<> defer(Uuid transfer_id, std::chrono::milliseconds delay);
+  awaitable<std::int64_t> expire(std::size_t limit);
+
+  // Nothing: no such transfer. In both modes.
+  awaitable<std::optional<Transfer>> find(Uuid transfer_id);
+  // Newest first; `before` is the seq of the last one of the page before.
+  awaitable<std::vector<Transfer>> list(std::int64_t guild_id, std::optional<TransferStatus> status,
+                                        std::optional<std::int64_t> before, std::size_t limit);
+  struct Cancelled {
+    bool cancelled = false;
+    std::optional<TransferStatus> status;  // afterwards; none: no such transfer
+  };
+  awaitable<Cancelled> cancel(Uuid transfer_id);
+
+  awaitable<IssueResult> issue(const Issue& issue);
+  awaitable<std::optional<Account>> account(std::int64_t guild_id, std::int64_t member_id);
+  awaitable<> set_account_kind(std::int64_t guild_id, std::int64_t member_id, std::string kind, std::string reason,
+                               std::string actor);
+  // Newest first; `before` is the ledger id of the last one of the page before.
+  awaitable<std::vector<Entry>> statement(std::int64_t guild_id, std::int64_t member_id,
+                                          std::optional<std::int64_t> before, std::size_t limit);
+  awaitable<GuildSettings> settings(std::int64_t guild_id);
+  // `changes` by column name, e.g. {"daily_limit": null}.
+  awaitable<GuildSettings> set_settings(std::int64_t guild_id, boost::json::object changes, std::string reason,
+                                        std::string actor);
+
+  awaitable<PoolState> pool_state();
+  // Tells the nodes that something may be due.
+  awaitable<> wake_nodes();
+
+ private:
+  pg::Pool& pool_;
+};
+
+}  // namespace fencepost::transfer

@@ -1,0 +1,109 @@
+// What the economy is made of, as values: transfers, accounts, settings. The rules about them are in the database
+// (db/migrations/0005 to 0008), each once; nothing here decides.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <boost/json/object.hpp>
+
+#include "base/clock.hpp"
+#include "base/lifecycle.hpp"
+#include "base/uuid.hpp"
+
+namespace fencepost::transfer {
+
+enum class TransferStatus { kPending, kChecking, kApproved, kCompleted, kRejected };
+
+inline constexpr auto kPendingTransfer = lifecycle<TransferStatus>(
+    "pending_transfer", {
+                            {TransferStatus::kPending,
+                             "pending",
+                             {{TransferStatus::kChecking, "inserted"},
+                              {TransferStatus::kApproved, "inserted, and its checks passed at once"},
+                              {TransferStatus::kRejected, "expired or cancelled"}}},
+                            {TransferStatus::kChecking,
+                             "checking",
+                             {{TransferStatus::kApproved, "all checks passed"},
+                              {TransferStatus::kRejected, "out of retries, expired or cancelled"}}},
+                            {TransferStatus::kApproved, "approved", {{TransferStatus::kCompleted, "executed"}}},
+                            {TransferStatus::kCompleted, "completed", {}},
+                            {TransferStatus::kRejected, "rejected", {}},
+                        });
+
+enum class Mode { kSync, kPool };
+
+// What somebody asks for. The transfer id is the caller's to make, so that an answer that got lost can be looked for.
+struct NewTransfer {
+  Uuid transfer_id;
+  std::int64_t guild_id = 0;
+  std::int64_t initiator_id = 0;
+  std::int64_t target_id = 0;
+  std::int64_t amount = 0;
+  std::optional<std::string> reason;
+  boost::json::object metadata;
+  std::optional<std::int32_t> expires_hours;  // pool only; none: the guild's default
+  std::optional<std::string> idempotency_key;
+};
+
+// A transfer as it stands, whichever way it was made.
+struct Transfer {
+  Uuid transfer_id;
+  Mode mode = Mode::kPool;
+  std::int64_t guild_id = 0;
+  std::int64_t initiator_id = 0;
+  std::int64_t target_id = 0;
+  std::int64_t amount = 0;
+  TransferStatus status = TransferStatus::kPending;
+  boost::json::object checks;  // {"balance": 1, …} of the last try
+  std::int32_t retry_count = 0;
+  std::optional<TimePoint> expires_at;
+  std::optional<TimePoint> next_attempt_at;  // while it waits
+  std::optional<std::string> denied_reason;  // when rejected
+  std::optional<std::int64_t> ledger_id;     // when completed
+  std::optional<std::string> reason;
+  boost::json::object metadata;
+  std::optional<std::string> idempotency_key;
+  TimePoint created_at;
+  TimePoint updated_at;
+  std::int64_t seq = 0;  // place in the guild's list; 0 for a synchronous one, which is in no list
+};
+// As the API tells it: camelCase, 64-bit numbers as strings, times in UTC.
+boost::json::object to_json(const Transfer& transfer);
+
+struct Account {
+  std::int64_t guild_id = 0;
+  std::int64_t member_id = 0;
+  std::string kind = "member";
+  std::int64_t balance = 0;
+  std::int64_t reserved = 0;
+  std::int64_t used_today = 0;
+  std::optional<std::int64_t> daily_limit;  // none: no limit
+  std::optional<TimePoint> throttled_until;
+};
+boost::json::object to_json(const Account& account);
+
+struct GuildSettings {
+  std::int64_t guild_id = 0;
+  std::optional<std::int64_t> daily_limit;
+  std::int32_t cooldown_seconds = 0;
+  std::int32_t default_expiry_hours = 0;
+  std::int32_t max_retries = 0;
+};
+boost::json::object to_json(const GuildSettings& settings);
+
+// One leg of a movement, as the account sees it.
+struct Entry {
+  std::int64_t ledger_id = 0;
+  Uuid transfer_id;
+  std::string kind;         // transfer, mint, burn
+  std::int64_t amount = 0;  // negative: paid
+  std::int64_t balance_after = 0;
+  std::int64_t counterparty_id = 0;  // 0: the guild's own (minted, burnt)
+  std::optional<std::string> reason;
+  TimePoint created_at;
+};
+boost::json::object to_json(const Entry& entry);
+
+}  // namespace fencepost::transfer

@@ -1,0 +1,151 @@
+#include "transfer/transfer_event_pool_coordinator.hpp"
+
+#include <algorithm>
+
+#include "pg/halving.hpp"
+#include "runtime/log.hpp"
+#include "runtime/test_point.hpp"
+
+namespace fencepost::transfer {
+namespace {
+
+constexpr std::size_t kExpiredAtOnce = 1'000;
+constexpr auto kPutOff = std::chrono::minutes(1);
+constexpr std::chrono::milliseconds kLaneTaken{100};
+constexpr auto kGauges = std::chrono::seconds(10);
+
+double seconds(const std::optional<std::chrono::milliseconds>& time) {
+  return time ? std::chrono::duration<double>(*time).count() : 0.0;
+}
+
+Metrics::Counter& outcome(Metrics& metrics, const char* name) {
+  return metrics.counter("transfer_pool_total", "What became of transfers in the pool", {{"outcome", name}});
+}
+
+}  // namespace
+
+TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Database& database,
+                                                           const TransferOptions& options, Metrics& metrics)
+    : database_(database),
+      options_(options),
+      completed_total_(outcome(metrics, "completed")),
+      approved_total_(outcome(metrics, "approved_later")),
+      denied_total_(outcome(metrics, "denied")),
+      put_off_total_(outcome(metrics, "put_off")),
+      waiting_(metrics.gauge("transfer_pool_waiting", "Transfers whose checks have not passed yet")),
+      approved_(metrics.gauge("transfer_pool_approved", "Transfers that are approved and not completed")),
+      due_(metrics.gauge("transfer_pool_due", "Transfers that somebody should look at now")),
+      oldest_waiting_(metrics.gauge("transfer_pool_oldest_waiting_seconds", "Age of the oldest that waits")),
+      oldest_due_(metrics.gauge("transfer_pool_oldest_due_seconds", "How long the oldest has been due")),
+      next_due_(home),
+      worker_(
+          home, {.name = "transfer_coordinator", .interval = options.sweep_interval}, [this] { return process(); },
+          metrics),
+      expiry_(
+          home, {.name = "transfer_expiry", .interval = options.expiry_interval}, [this] { return expire(); }, metrics),
+      gauges_(
+          home, {.name = "transfer_gauges", .interval = kGauges}, [this] { return measure(); }, metrics),
+      hints_(
+          home, {.name = "transfer_hints", .interval = std::chrono::hours(24)},
+          [this]() -> awaitable<Worker::Next> {
+            co_await PendingTransferGateway(database_.pool()).wake_nodes();
+            co_return Worker::Next::kRest;
+          },
+          metrics) {}
+
+void TransferEventPoolCoordinator::start() {
+  worker_.start();
+  expiry_.start();
+  gauges_.start();
+  hints_.start();
+}
+
+awaitable<> TransferEventPoolCoordinator::stop() {
+  next_due_.cancel();
+  co_await hints_.stop();
+  co_await gauges_.stop();
+  co_await expiry_.stop();
+  co_await worker_.stop();
+}
+
+void TransferEventPoolCoordinator::wake_everywhere() {
+  worker_.wake();
+  hints_.wake();
+}
+
+awaitable<Worker::Next> TransferEventPoolCoordinator::process() {
+  const auto done = co_await process_set();
+  test_point("transfer.processed");
+  note(done);
+  if (done.more) co_return Worker::Next::kAgain;
+  // Whoever is at a lane may die there, and nobody would say so.
+  auto next = done.next_due;
+  if (done.busy) next = std::min(next.value_or(kLaneTaken), kLaneTaken);
+  if (next) come_back_in(*next);
+  co_return Worker::Next::kRest;
+}
+
+awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
+  try {
+    co_return co_await PendingTransferGateway(database_.pool()).process_due(options_.batch);
+  } catch (const pg::QueryError& error) {
+    if (!error.is_about_data()) throw;
+    log::error("a set of transfers was refused; looking for the one at fault", error.error());
+  }
+  co_return co_await process_by_halves();
+}
+
+awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
+  auto due = co_await PendingTransferGateway(database_.pool()).list_due(options_.batch);
+  std::vector<Uuid> at_fault;
+  const std::function<awaitable<std::vector<ProcessResult>>(std::vector<Uuid>)> write =
+      [this](std::vector<Uuid> some) -> awaitable<std::vector<ProcessResult>> {
+    auto done = co_await PendingTransferGateway(database_.pool()).process_only(some);
+    co_return std::vector<ProcessResult>(some.size(), done);
+  };
+  const std::function<ProcessResult(const Uuid&, const std::exception_ptr&)> alone = [&](const Uuid& id,
+                                                                                         const std::exception_ptr&) {
+    at_fault.push_back(id);
+    return ProcessResult{};
+  };
+  if (!due.empty()) co_await pg::write_or_halve<Uuid, ProcessResult>(std::move(due), write, alone);
+  for (const auto& id : at_fault) {
+    log::error("a transfer cannot be processed and is put off", {{"transferId", id.to_string()}});
+    put_off_total_.Increment();
+    co_await PendingTransferGateway(database_.pool()).defer(id, kPutOff);
+  }
+  co_return ProcessResult{.more = true};
+}
+
+awaitable<Worker::Next> TransferEventPoolCoordinator::expire() {
+  const auto expired = co_await PendingTransferGateway(database_.pool()).expire(kExpiredAtOnce);
+  denied_total_.Increment(static_cast<double>(expired));
+  if (expired > 0) log::info("transfers have expired", {{"transfers", expired}});
+  co_return expired == static_cast<std::int64_t>(kExpiredAtOnce) ? Worker::Next::kAgain : Worker::Next::kRest;
+}
+
+awaitable<Worker::Next> TransferEventPoolCoordinator::measure() {
+  const auto state = co_await PendingTransferGateway(database_.pool()).pool_state();
+  waiting_.Set(static_cast<double>(state.waiting));
+  approved_.Set(static_cast<double>(state.approved));
+  due_.Set(static_cast<double>(state.due));
+  oldest_waiting_.Set(seconds(state.oldest_waiting));
+  oldest_due_.Set(seconds(state.oldest_due));
+  co_return Worker::Next::kRest;
+}
+
+void TransferEventPoolCoordinator::come_back_in(std::chrono::milliseconds delay) {
+  if (delay >= options_.sweep_interval) return;
+  next_due_.expires_after(std::max(delay, std::chrono::milliseconds(1)));
+  next_due_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec) worker_.wake();
+  });
+}
+
+void TransferEventPoolCoordinator::note(const ProcessResult& done) {
+  completed_total_.Increment(static_cast<double>(done.completed));
+  approved_total_.Increment(static_cast<double>(done.approved));
+  denied_total_.Increment(static_cast<double>(done.denied));
+}
+
+}  // namespace fencepost::transfer

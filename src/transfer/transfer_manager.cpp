@@ -1,0 +1,52 @@
+#include "transfer/transfer_manager.hpp"
+
+#include "runtime/log.hpp"
+#include "transfer/telemetry_listener.hpp"
+
+namespace fencepost::transfer {
+
+TransferManager::TransferManager(Runtime& runtime, pg::Database& database, pg::Listener& listener,
+                                 const TransferOptions& options, Metrics& metrics)
+    : database_(database),
+      metrics_(metrics),
+      audits_(options.audit_interval.count() > 0),
+      service_(runtime, database, options, metrics),
+      coordinator_(runtime.executor(0), database, options, metrics),
+      auditor_(
+          runtime.executor(0), {.name = "transfer_audit", .interval = options.audit_interval},
+          [this] { return audit_all(); }, metrics) {
+  service_.on_due([this](bool here_only) {
+    if (here_only) {
+      coordinator_.wake();
+    } else {
+      coordinator_.wake_everywhere();
+    }
+  });
+  listen_for_work(listener, coordinator_);
+}
+
+void TransferManager::start() {
+  service_.start();
+  coordinator_.start();
+  if (audits_) auditor_.start();
+}
+
+awaitable<> TransferManager::stop(std::chrono::milliseconds grace) {
+  co_await service_.stop(grace / 2);
+  if (audits_) co_await auditor_.stop();
+  co_await coordinator_.stop();
+}
+
+awaitable<Worker::Next> TransferManager::audit_all() {
+  for (const auto& finding : co_await audit(database_.pool())) {
+    metrics_.gauge("transfer_audit_wrong", "What the last audit found wrong", {{"check", finding.check}})
+        .Set(static_cast<double>(finding.wrong));
+    if (finding.wrong > 0) {
+      log::error("the audit found something wrong",
+                 {{"check", finding.check}, {"wrong", finding.wrong}, {"example", finding.example.value_or("")}});
+    }
+  }
+  co_return Worker::Next::kRest;
+}
+
+}  // namespace fencepost::transfer

@@ -1,0 +1,34 @@
+// The economy's parts, put together: what a node starts and stops.
+#pragma once
+
+#include "pg/listener.hpp"
+#include "transfer/audit.hpp"
+#include "transfer/transfer_event_pool_coordinator.hpp"
+#include "transfer/transfer_service.hpp"
+
+namespace fencepost::transfer {
+
+class TransferManager {
+ public:
+  // Subscribes to the listener, so before that is started.
+  TransferManager(Runtime& runtime, pg::Database& database, pg::Listener& listener, const TransferOptions& options,
+                  Metrics& metrics);
+
+  // On loop 0, both.
+  void start();
+  awaitable<> stop(std::chrono::milliseconds grace);
+
+  TransferService& service() { return service_; }
+
+ private:
+  awaitable<Worker::Next> audit_all();
+
+  pg::Database& database_;
+  Metrics& metrics_;
+  bool audits_;
+  TransferService service_;
+  TransferEventPoolCoordinator coordinator_;
+  Worker auditor_;
+};
+
+}  // namespace fencepost::transfer

@@ -1,0 +1,215 @@
+// The economy's parts together, on a real database: what a caller gets, and that what waits is served.
+#include <gmock/gmock.h>
+
+#include "pg/error.hpp"
+#include "runtime/gather.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/with_pool.hpp"
+#include "transfer/economy_test_support.hpp"
+#include "transfer/transfer_manager.hpp"
+
+namespace fencepost::transfer {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+
+// "ok", or the code of what went wrong.
+awaitable<std::string> outcome_of(TransferService& service, NewTransfer transfer) {
+  try {
+    const auto outcome = co_await service.transfer_currency(std::move(transfer), Mode::kSync);
+    co_return outcome ? "ok" : outcome.error().code;
+  } catch (const pg::QueryError& refused) {
+    co_return refused.sqlstate();
+  }
+}
+
+class TransferManagerTest : public EconomyTest {
+ protected:
+  TransferManagerTest() { launch({.sweep_interval = 60s, .expiry_interval = 100ms}); }
+  ~TransferManagerTest() override { shut_down(); }
+
+  void launch(const TransferOptions& options) {
+    manager.emplace(runtime, database, listener, options, metrics);
+    runtime.start();
+    runtime.run_on(0, database.start());
+    runtime.run_on(0, [](pg::Listener& l, TransferManager& m) -> awaitable<> {
+      l.start();
+      m.start();
+      co_return;
+    }(listener, *manager));
+  }
+  void shut_down() {
+    runtime.run_on(0, manager->stop(5s));
+    runtime.run_on(0, listener.stop());
+    runtime.run_on(0, database.stop(1s));
+    runtime.stop();
+  }
+
+  NewTransfer wish(std::int64_t from, std::int64_t to, std::int64_t amount) {
+    return {.transfer_id = ids.next(), .guild_id = kGuild, .initiator_id = from, .target_id = to, .amount = amount};
+  }
+  Result<TransferOutcome> ask(NewTransfer transfer, Mode mode) {
+    return runtime.run_on(0, manager->service().transfer_currency(std::move(transfer), mode));
+  }
+  std::string status(const Uuid& id) {
+    const auto found = runtime.run_on(0, manager->service().get_transfer_status(id));
+    return found ? std::string(kPendingTransfer.name(found->status)) : "none";
+  }
+  bool becomes(const Uuid& id, const std::string& wanted) {
+    return eventually([&] { return status(id) == wanted; }, 20s);
+  }
+  std::string balance(std::int64_t member) {
+    return db.exec(
+        fmt::format("SELECT balance FROM economy.accounts WHERE guild_id = {} AND member_id = {}", kGuild, member));
+  }
+
+  Runtime runtime{{.threads = 2}};
+  Metrics metrics;
+  SystemRandom random;
+  SystemClock clock;
+  UuidGenerator ids{clock, random};
+  pg::Database database{runtime, test::connect_options(db.dsn()), {}, metrics};
+  pg::Listener listener{runtime.executor(0), database.connector(), {}, metrics};
+  std::optional<TransferManager> manager;
+};
+
+TEST_F(TransferManagerTest, the_pool_completes_what_passes_its_checks) {
+  mint(1, 100);
+  const auto asked = ask(wish(1, 2, 40), Mode::kPool);
+  ASSERT_TRUE(asked) << asked.error().to_string();
+  const auto accepted = std::get<Accepted>(*asked);
+  EXPECT_EQ(accepted.status, TransferStatus::kApproved);
+  EXPECT_FALSE(accepted.existing);
+  EXPECT_TRUE(becomes(accepted.transfer_id, "completed"));
+  EXPECT_EQ(balance(1), "60");
+  EXPECT_EQ(balance(2), "40");
+}
+
+TEST_F(TransferManagerTest, what_waits_is_served_when_the_money_comes_by_either_mode) {
+  mint(1, 100);
+  const auto poor = std::get<Accepted>(ask(wish(2, 3, 30), Mode::kPool).value());
+  const auto poorer = std::get<Accepted>(ask(wish(2, 3, 20), Mode::kPool).value());
+  EXPECT_EQ(poor.status, TransferStatus::kChecking);
+  ASSERT_TRUE(ask(wish(1, 2, 30), Mode::kSync));
+  EXPECT_TRUE(becomes(poor.transfer_id, "completed"));
+  ASSERT_TRUE(ask(wish(1, 2, 20), Mode::kPool));
+  EXPECT_TRUE(becomes(poorer.transfer_id, "completed"));
+  EXPECT_EQ(balance(3), "50");
+}
+
+TEST_F(TransferManagerTest, an_insert_by_hand_is_served_too) {
+  mint(1, 100);
+  const auto id = Uuid::parse(db.exec(fmt::format("SELECT economy.fn_create_pending_transfer({}, 1, 2, 5)", kGuild)));
+  EXPECT_TRUE(becomes(id.value(), "completed"));
+}
+
+TEST_F(TransferManagerTest, the_synchronous_mode_answers_with_balances_or_says_why_not) {
+  mint(1, 100);
+  const auto done = std::get<TransferResult>(ask(wish(1, 2, 40), Mode::kSync).value());
+  EXPECT_EQ(done.initiator_balance, 60);
+  EXPECT_EQ(done.target_balance, 40);
+  EXPECT_GT(done.ledger_id, 0);
+  const auto found = runtime.run_on(0, manager->service().get_transfer_status(done.transfer_id));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->mode, Mode::kSync);
+  EXPECT_EQ(found->ledger_id, done.ledger_id);
+
+  const auto poor = ask(wish(1, 2, 61), Mode::kSync);
+  ASSERT_FALSE(poor);
+  EXPECT_EQ(poor.error().code, "insufficient_balance");
+  EXPECT_THAT(poor.error().context,
+              testing::ElementsAre(testing::Pair("balance", "60"), testing::Pair("required", "61")));
+
+  settings(R"({"cooldown_seconds": 300})");
+  ASSERT_TRUE(ask(wish(1, 2, 1), Mode::kSync).error().code == "cooldown");
+  settings(R"({"cooldown_seconds": 0})");
+  settings(R"({"daily_limit": 41})");
+  const auto limited = ask(wish(1, 2, 2), Mode::kSync);
+  ASSERT_FALSE(limited);
+  EXPECT_EQ(limited.error().code, "daily_limit");
+  EXPECT_THAT(limited.error().context, testing::ElementsAre(testing::Pair("used", "40"), testing::Pair("limit", "41")));
+  EXPECT_EQ(ask(wish(1, 1, 2), Mode::kSync).error().code, "invalid_transfer");
+}
+
+TEST_F(TransferManagerTest, one_key_is_one_transfer_in_both_modes) {
+  mint(1, 100);
+  auto first = wish(1, 2, 10);
+  first.idempotency_key = "once";
+  const auto pooled = std::get<Accepted>(ask(first, Mode::kPool).value());
+  ASSERT_TRUE(becomes(pooled.transfer_id, "completed"));
+  auto again = first;
+  again.transfer_id = ids.next();
+  const auto existing = ask(again, Mode::kSync);
+  ASSERT_TRUE(existing);
+  EXPECT_EQ(std::get<TransferResult>(*existing).transfer_id, pooled.transfer_id);
+  EXPECT_TRUE(std::get<TransferResult>(*existing).existing);
+  again.amount = 11;
+  EXPECT_EQ(ask(again, Mode::kSync).error().code, "idempotency_conflict");
+  EXPECT_EQ(ask(again, Mode::kPool).error().code, "idempotency_conflict");
+  EXPECT_EQ(balance(1), "90");
+}
+
+TEST_F(TransferManagerTest, many_at_once_are_few_transactions_and_one_bad_one_fails_alone) {
+  mint(1, 1000);
+  std::vector<awaitable<std::string>> tasks;
+  for (int i = 0; i < 200; ++i) {
+    auto transfer = wish(1, 2 + i % 5, 1);
+    if (i == 77) transfer.reason = std::string(501, 'x');  // more than the table takes
+    tasks.push_back(outcome_of(manager->service(), std::move(transfer)));
+  }
+  const auto results = runtime.run_on(0, gather(std::move(tasks)));
+  EXPECT_EQ(std::ranges::count(results, "ok"), 199);
+  EXPECT_EQ(results[77], "23514");
+  EXPECT_EQ(balance(1), "801");
+}
+
+TEST_F(TransferManagerTest, cancelling_ends_what_waits_and_nothing_else) {
+  mint(1, 10);
+  const auto waits = std::get<Accepted>(ask(wish(1, 2, 11), Mode::kPool).value());
+  const auto cancelled = runtime.run_on(0, manager->service().cancel(waits.transfer_id));
+  ASSERT_TRUE(cancelled) << cancelled.error().to_string();
+  EXPECT_EQ(cancelled->status, TransferStatus::kRejected);
+  EXPECT_EQ(cancelled->denied_reason, "transfer_cancelled");
+  const auto code = [&](const Uuid& id) { return runtime.run_on(0, manager->service().cancel(id)).error().code; };
+  EXPECT_EQ(code(waits.transfer_id), "not_cancellable");
+  EXPECT_EQ(code(std::get<TransferResult>(ask(wish(1, 2, 1), Mode::kSync).value()).transfer_id), "not_cancellable");
+  EXPECT_EQ(code(ids.next()), "no_such_transfer");
+}
+
+TEST_F(TransferManagerTest, what_has_waited_too_long_is_rejected) {
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 5), Mode::kPool).value()).transfer_id;
+  tamper(
+      fmt::format("UPDATE economy.pending_transfers SET expires_at = clock_timestamp() - interval '1 s' WHERE "
+                  "transfer_id = '{0}'; UPDATE economy.transfer_work SET expires_at = clock_timestamp() - interval '1 "
+                  "s' WHERE transfer_id = '{0}'",
+                  id.to_string()));
+  EXPECT_TRUE(becomes(id, "rejected"));
+  EXPECT_EQ(runtime.run_on(0, manager->service().get_transfer_status(id))->denied_reason, "transfer_checks_expired");
+}
+
+// One that no rule foresaw: it is put off, and those around it go on.
+TEST_F(TransferManagerTest, a_transfer_that_makes_its_set_fail_is_put_off_alone) {
+  mint(1, 100);
+  db.exec("ALTER TABLE economy.transactions ADD CONSTRAINT not_thirteen CHECK (amount <> 13)");
+  std::vector<Uuid> good;
+  Uuid bad;
+  for (const std::int64_t amount : {1, 2, 13, 3, 4}) {
+    const auto id = std::get<Accepted>(ask(wish(1, 2, amount), Mode::kPool).value()).transfer_id;
+    if (amount == 13) {
+      bad = id;
+    } else {
+      good.push_back(id);
+    }
+  }
+  for (const auto& id : good) EXPECT_TRUE(becomes(id, "completed"));
+  EXPECT_EQ(status(bad), "approved");
+  EXPECT_TRUE(eventually([&] {
+    return db.exec(fmt::format("SELECT due_at > clock_timestamp() + interval '30 s' FROM economy.transfer_work WHERE "
+                               "transfer_id = '{}'",
+                               bad.to_string())) == "t";
+  }));
+}
+
+}  // namespace
+}  // namespace fencepost::transfer

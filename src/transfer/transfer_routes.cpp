@@ -1,0 +1,211 @@
+#include "transfer/transfer_routes.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "http/batch_answer.hpp"
+#include "runtime/gather.hpp"
+#include "transfer/audit.hpp"
+#include "transfer/transfer_request.hpp"
+
+namespace fencepost::transfer {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::ItemAnswer;
+using http::refused_item;
+using http::Request;
+using http::Response;
+using http::Verb;
+using Parts = TransferRoutesParts;
+
+Error no_such_transfer() {
+  return not_found("no_such_transfer", "there is no such transfer");
+}
+
+Error guild_not_allowed(std::string message) {
+  return {ErrorKind::kForbidden, "guild_not_allowed", std::move(message), {}, {}, {}};
+}
+
+std::string_view mode_name(Mode mode) {
+  return mode == Mode::kSync ? "sync" : "pool";
+}
+
+Uuid transfer_id_of(const Request& request) {
+  return Uuid::parse(request.param("transferId")).value();  // the route's pattern has checked it
+}
+
+json::object to_json(const TransferResult& result, Mode mode) {
+  return {{"transferId", result.transfer_id.to_string()},
+          {"status", kPendingTransfer.name(TransferStatus::kCompleted)},
+          {"mode", mode_name(mode)},
+          {"ledgerId", std::to_string(result.ledger_id)},
+          {"initiatorBalance", std::to_string(result.initiator_balance)},
+          {"targetBalance", std::to_string(result.target_balance)},
+          {"createdAt", to_rfc3339(result.created_at)}};
+}
+
+json::object to_json(const Accepted& accepted, Mode mode) {
+  return {{"transferId", accepted.transfer_id.to_string()},
+          {"status", kPendingTransfer.name(accepted.status)},
+          {"mode", mode_name(mode)}};
+}
+
+// What one body asks for, as far as it can be told without the database. Throws what read_transfer throws.
+Result<TransferBody> prepare(const JsonReader& in, const Request& request, const Parts& parts) {
+  auto body = read_transfer(in, parts.service.default_mode());
+  if (auto allowed = check_allowed(*request.principal(), body.transfer.guild_id); !allowed) {
+    return fail(allowed.error());
+  }
+  body.transfer.transfer_id = parts.ids.next();
+  return body;
+}
+
+Result<TransferBody> prepare_item(const JsonReader& item, const Request& request, const Parts& parts) {
+  try {
+    return prepare(item, request, parts);
+  } catch (const Exception& e) {
+    return fail(e.error());
+  }
+}
+
+// How the transfer was made, which is not how it was asked for when its key had been used in the other mode.
+awaitable<Mode> mode_of(TransferService& service, Uuid transfer_id, bool existing, Mode asked) {
+  if (!existing) co_return asked;
+  const auto transfer = co_await service.get_transfer_status(transfer_id);
+  co_return transfer ? transfer->mode : asked;
+}
+
+awaitable<ItemAnswer> carry_out(TransferService& service, TransferBody body) {
+  const auto asked = body.mode;
+  const auto outcome = co_await service.transfer_currency(std::move(body.transfer), asked);
+  if (!outcome) co_return refused_item(outcome.error());
+  if (const auto* done = std::get_if<TransferResult>(&*outcome)) {
+    const auto mode = co_await mode_of(service, done->transfer_id, done->existing, asked);
+    co_return ItemAnswer{.status = done->existing ? 200U : 201U, .body = to_json(*done, mode), .error = {}};
+  }
+  const auto& accepted = std::get<Accepted>(*outcome);
+  const auto mode = co_await mode_of(service, accepted.transfer_id, accepted.existing, asked);
+  co_return ItemAnswer{.status = accepted.existing ? 200U : 202U, .body = to_json(accepted, mode), .error = {}};
+}
+
+awaitable<Response> create(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto body = read_body(request);
+  auto wanted = prepare(JsonReader(body), request, parts);
+  if (!wanted) co_return Response::problem(wanted.error(), request);
+  const auto answer = co_await carry_out(parts.service, std::move(*wanted));
+  if (answer.error) co_return Response::problem(*answer.error, request);
+  const std::string location = "/api/v1/transfers/" + std::string(answer.body.at("transferId").as_string());
+  co_return Response::json(answer.status, answer.body).with("Location", location);
+}
+
+// An item fails alone, also by an exception: this is its edge. It owns all it uses but the service, since a batch
+// whose client is gone runs on.
+awaitable<ItemAnswer> create_item(TransferService& service, Result<TransferBody> wanted) {
+  if (!wanted) co_return refused_item(std::move(wanted).error());
+  try {
+    co_return co_await carry_out(service, std::move(*wanted));
+  } catch (const std::exception&) {
+    co_return refused_item(error_of(std::current_exception()));
+  }
+}
+
+awaitable<Response> create_batch(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto body = read_body(request);
+  std::vector<awaitable<ItemAnswer>> tasks;
+  for (const auto& item : http::read_batch(JsonReader(body))) {
+    tasks.push_back(create_item(parts.service, prepare_item(item, request, parts)));
+  }
+  auto answers = co_await gather(std::move(tasks));
+  co_return http::batch_answer(std::move(answers), "transfer", request);
+}
+
+// The transfer, if the caller may see it.
+awaitable<Result<Transfer>> find_visible(TransferService& service, const http::Principal& principal, Uuid transfer_id) {
+  auto transfer = co_await service.get_transfer_status(transfer_id);
+  if (!transfer || !check_allowed(principal, transfer->guild_id)) co_return fail(no_such_transfer());
+  co_return std::move(*transfer);
+}
+
+awaitable<Response> get(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto found = co_await find_visible(parts.service, *request.principal(), transfer_id_of(request));
+  if (!found) co_return Response::problem(found.error(), request);
+  co_return Response::json(200, to_json(*found));
+}
+
+awaitable<Response> list(Request& request, Parts parts) {
+  const auto query = read_transfer_query(request);
+  if (auto allowed = check_allowed(*request.principal(), query.guild_id); !allowed) {
+    co_return Response::problem(allowed.error(), request);
+  }
+  auto gateway = parts.service.gateway();
+  // One more, to know whether there are more.
+  const auto transfers = co_await gateway.list(query.guild_id, query.status, query.before, query.limit + 1);
+  json::array items;
+  for (std::size_t i = 0; i < transfers.size() && i < query.limit; ++i) {
+    items.push_back(to_json(transfers[i]));
+  }
+  json::value next(nullptr);
+  if (transfers.size() > query.limit) next = json::value(std::to_string(transfers[query.limit - 1].seq));
+  co_return Response::json(200, {{"items", std::move(items)}, {"nextCursor", std::move(next)}});
+}
+
+awaitable<Response> cancel(Request& request, Parts parts) {
+  check_query(request, {});
+  if (!request.body().empty()) {
+    const auto body = read_body(request);
+    JsonReader(body).reject_unknown({});
+  }
+  const auto transfer_id = transfer_id_of(request);
+  const auto found = co_await find_visible(parts.service, *request.principal(), transfer_id);
+  if (!found) co_return Response::problem(found.error(), request);
+  const auto cancelled = co_await parts.service.cancel(transfer_id);
+  if (!cancelled) co_return Response::problem(cancelled.error(), request);
+  co_return Response::json(200, to_json(*cancelled));
+}
+
+awaitable<Response> get_audit(Request& request, Parts parts) {
+  check_query(request, {});
+  // It adds up all guilds, and what it finds may be of any.
+  if (request.principal()->guilds) {
+    co_return Response::problem(guild_not_allowed("the audit is of all guilds, and this key is for some"), request);
+  }
+  const auto findings = co_await audit(parts.database.pool());
+  bool ok = true;
+  json::array list;
+  for (const auto& finding : findings) {
+    ok = ok && finding.wrong == 0;
+    json::value example(nullptr);
+    if (finding.example) example = json::value(*finding.example);
+    list.push_back(json::object{{"check", finding.check}, {"wrong", finding.wrong}, {"example", std::move(example)}});
+  }
+  co_return Response::json(200, {{"ok", ok}, {"findings", std::move(list)}});
+}
+
+}  // namespace
+
+Result<void> check_allowed(const http::Principal& principal, std::int64_t guild_id) {
+  const auto guild = std::to_string(guild_id);
+  if (principal.allows_guild(guild)) return {};
+  return fail(guild_not_allowed("this key may not act in this guild").with("guildId", guild));
+}
+
+void add_transfer_routes(http::Router& router, const TransferRoutesParts& parts) {
+  const auto with = [parts](awaitable<Response> (*handler)(Request&, Parts)) -> http::Handler {
+    return [parts, handler](Request& request) { return handler(request, parts); };
+  };
+  const auto read = Access::scope("transfer:read");
+  const auto write = Access::scope("transfer:write");
+  router.add({Verb::kPost, "/api/v1/transfers", write, with(create)});
+  router.add({Verb::kPost, "/api/v1/transfers/batch", write, with(create_batch)});
+  router.add({Verb::kGet, "/api/v1/transfers", read, with(list)});
+  router.add({Verb::kGet, "/api/v1/transfers/audit", Access::scope("transfer:operate"), with(get_audit)});
+  router.add({Verb::kGet, "/api/v1/transfers/{transferId:uuid}", read, with(get)});
+  router.add({Verb::kPost, "/api/v1/transfers/{transferId:uuid}/cancel", write, with(cancel)});
+}
+
+}  // namespace fencepost::transfer

@@ -1,0 +1,188 @@
+#include "transfer/transfer_service.hpp"
+
+#include "pg/halving.hpp"
+
+namespace fencepost::transfer {
+namespace {
+
+Error unprocessable(std::string code, std::string message) {
+  return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};
+}
+
+Error no_transfer() {
+  return invalid("invalid_transfer",
+                 "not a transfer: the amount and the ids must be positive, and nobody pays himself");
+}
+
+Error key_conflict(const std::optional<Uuid>& transfer_id) {
+  return conflict("idempotency_conflict", "this idempotencyKey was used for another transfer")
+      .with("transferId", transfer_id ? transfer_id->to_string() : "");
+}
+
+Error no_such_transfer() {
+  return not_found("no_such_transfer", "there is no such transfer");
+}
+
+std::string text(const std::optional<std::int64_t>& number) {
+  return std::to_string(number.value_or(0));
+}
+
+// By guild: what touches the same accounts is done one after the other here, and not by waiting for locks.
+std::string lane_of(const NewTransfer& transfer) {
+  return std::to_string(transfer.guild_id);
+}
+
+// Answers for everybody but the one at fault, who gets the database's error.
+template <class Result>
+Result alone(const NewTransfer&, const std::exception_ptr& refused) {
+  return std::unexpected(refused);
+}
+
+}  // namespace
+
+TransferService::TransferService(Runtime& runtime, pg::Database& database, TransferOptions options, Metrics& metrics)
+    : runtime_(runtime),
+      database_(database),
+      options_(options),
+      metrics_(metrics),
+      creates_(
+          runtime, {.name = "transfer_create", .lanes = options.lanes, .max_batch = options.batch},
+          [this](std::vector<NewTransfer> items) { return create(std::move(items)); }, metrics),
+      syncs_(
+          runtime, {.name = "transfer_sync", .lanes = options.lanes, .max_batch = options.batch},
+          [this](std::vector<NewTransfer> items) { return transfer_now(std::move(items)); }, metrics) {}
+
+void TransferService::start() {
+  creates_.start();
+  syncs_.start();
+}
+
+awaitable<> TransferService::stop(std::chrono::milliseconds grace) {
+  co_await creates_.stop(runtime_, grace / 2);
+  co_await syncs_.stop(runtime_, grace / 2);
+}
+
+void TransferService::on_due(std::function<void(bool here_only)> callback) {
+  on_due_ = std::move(callback);
+}
+
+void TransferService::count(Mode mode, std::string_view result) {
+  metrics_
+      .counter("transfer_requests_total", "Transfers asked for",
+               {{"mode", mode == Mode::kSync ? "sync" : "pool"}, {"result", std::string(result)}})
+      .Increment();
+}
+
+awaitable<std::vector<TransferService::Created>> TransferService::create(std::vector<NewTransfer> items) {
+  const std::function<awaitable<std::vector<Created>>(std::vector<NewTransfer>)> write =
+      [this](std::vector<NewTransfer> some) { return create_once(std::move(some)); };
+  co_return co_await pg::write_or_halve<NewTransfer, Created>(std::move(items), write, alone<Created>);
+}
+
+awaitable<std::vector<TransferService::Created>> TransferService::create_once(std::vector<NewTransfer> items) {
+  auto results = co_await gateway().create(items);
+  bool due = false;
+  for (const auto& result : results) due = due || result.status == TransferStatus::kApproved;
+  if (due && on_due_) on_due_(true);  // the others hear of it by the commit itself
+  co_return std::vector<Created>(std::make_move_iterator(results.begin()), std::make_move_iterator(results.end()));
+}
+
+awaitable<std::vector<TransferService::Moved>> TransferService::transfer_now(std::vector<NewTransfer> items) {
+  const std::function<awaitable<std::vector<Moved>>(std::vector<NewTransfer>)> write =
+      [this](std::vector<NewTransfer> some) { return transfer_once(std::move(some)); };
+  co_return co_await pg::write_or_halve<NewTransfer, Moved>(std::move(items), write, alone<Moved>);
+}
+
+awaitable<std::vector<TransferService::Moved>> TransferService::transfer_once(std::vector<NewTransfer> items) {
+  auto results = co_await gateway().transfer_now(items);
+  if (results.woken && on_due_) on_due_(false);
+  co_return std::vector<Moved>(std::make_move_iterator(results.items.begin()),
+                               std::make_move_iterator(results.items.end()));
+}
+
+awaitable<Result<TransferOutcome>> TransferService::transfer_currency(NewTransfer transfer, Mode mode) {
+  auto outcome = mode == Mode::kPool ? co_await into_pool(std::move(transfer)) : co_await at_once(std::move(transfer));
+  count(mode, outcome ? "ok" : outcome.error().code);
+  co_return outcome;
+}
+
+awaitable<Result<TransferOutcome>> TransferService::into_pool(NewTransfer transfer) {
+  const auto lane = lane_of(transfer);
+  auto created = co_await creates_.submit(lane, std::move(transfer));
+  if (!created) std::rethrow_exception(created.error());
+  switch (created->outcome) {
+    case CreateOutcome::kCreated:
+    case CreateOutcome::kExisting:
+      co_return Accepted{.transfer_id = created->transfer_id.value(),
+                         .status = created->status.value(),
+                         .existing = created->outcome == CreateOutcome::kExisting};
+    case CreateOutcome::kConflict:
+      co_return fail(key_conflict(created->transfer_id));
+    case CreateOutcome::kInvalid:
+      break;
+  }
+  co_return fail(no_transfer());
+}
+
+awaitable<Result<TransferOutcome>> TransferService::at_once(NewTransfer transfer) {
+  const auto lane = lane_of(transfer);
+  const auto required = std::to_string(transfer.amount);
+  auto moved = co_await syncs_.submit(lane, std::move(transfer));
+  if (!moved) std::rethrow_exception(moved.error());
+  const auto& result = *moved;
+  switch (result.outcome) {
+    case SyncOutcome::kCompleted:
+    case SyncOutcome::kExisting:
+      // The key may have been used in the pool, where it is not completed yet.
+      if (!result.ledger_id) {
+        co_return Accepted{
+            .transfer_id = result.transfer_id.value(), .status = result.status.value(), .existing = true};
+      }
+      co_return TransferResult{.transfer_id = result.transfer_id.value(),
+                               .ledger_id = *result.ledger_id,
+                               .initiator_balance = result.initiator_balance.value(),
+                               .target_balance = result.target_balance.value(),
+                               .created_at = result.created_at.value(),
+                               .existing = result.outcome == SyncOutcome::kExisting};
+    case SyncOutcome::kConflict:
+      co_return fail(key_conflict(result.transfer_id));
+    case SyncOutcome::kInsufficientBalance:
+      co_return fail(unprocessable("insufficient_balance", "the initiator has less than that")
+                         .with("balance", text(result.available))
+                         .with("required", required));
+    case SyncOutcome::kCooldown: {
+      const auto until = result.throttled_until.value();
+      const auto left = std::chrono::ceil<std::chrono::seconds>(until - std::chrono::system_clock::now());
+      co_return fail(unprocessable("cooldown", "the initiator has to wait after the last transfer")
+                         .with("until", to_rfc3339(until))
+                         .after(std::max(left, std::chrono::seconds(1))));
+    }
+    case SyncOutcome::kDailyLimit:
+      co_return fail(unprocessable("daily_limit", "that is more than the initiator may transfer today")
+                         .with("used", text(result.used_today))
+                         .with("limit", text(result.daily_limit)));
+    case SyncOutcome::kInvalid:
+      break;
+  }
+  co_return fail(no_transfer());
+}
+
+awaitable<std::optional<Transfer>> TransferService::get_transfer_status(Uuid transfer_id) {
+  co_return co_await gateway().find(transfer_id);
+}
+
+awaitable<Result<Transfer>> TransferService::cancel(Uuid transfer_id) {
+  const auto done = co_await gateway().cancel(transfer_id);
+  if (!done.cancelled && done.status) {
+    co_return fail(conflict("not_cancellable", "a transfer can be cancelled until it is approved")
+                       .with("status", std::string(kPendingTransfer.name(*done.status))));
+  }
+  auto transfer = co_await get_transfer_status(transfer_id);
+  if (!transfer) co_return fail(no_such_transfer());
+  if (!done.cancelled) {
+    co_return fail(conflict("not_cancellable", "the transfer was carried out at once").with("status", "completed"));
+  }
+  co_return std::move(*transfer);
+}
+
+}  // namespace fencepost::transfer

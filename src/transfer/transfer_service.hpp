@@ -1,0 +1,87 @@
+// TransferService: what a caller may ask for. Requests that come at the same time are carried out as sets: while one is
+// under way the next one gathers, and nothing waits on an idle node.
+//
+// Any loop of the runtime.
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pg/database.hpp"
+#include "runtime/batcher.hpp"
+#include "runtime/metrics.hpp"
+#include "runtime/runtime.hpp"
+#include "transfer/options.hpp"
+#include "transfer/pending_transfer_gateway.hpp"
+
+namespace fencepost::transfer {
+
+// A transfer that went through at once.
+struct TransferResult {
+  Uuid transfer_id;
+  std::int64_t ledger_id = 0;
+  std::int64_t initiator_balance = 0;
+  std::int64_t target_balance = 0;
+  TimePoint created_at;
+  bool existing = false;  // the key was used before, for the same
+};
+// One in the pool.
+struct Accepted {
+  Uuid transfer_id;
+  TransferStatus status = TransferStatus::kChecking;
+  bool existing = false;
+};
+using TransferOutcome = std::variant<TransferResult, Accepted>;
+
+class TransferService {
+ public:
+  TransferService(Runtime& runtime, pg::Database& database, TransferOptions options, Metrics& metrics);
+
+  // Before start. Called, on any loop, when something may have become due: on this node only (the others hear it from
+  // the database), or, with here_only false, on every node, which nobody has told yet.
+  void on_due(std::function<void(bool here_only)> callback);
+
+  void start();
+  awaitable<> stop(std::chrono::milliseconds grace);
+
+  Mode default_mode() const { return options_.event_pool_enabled ? Mode::kPool : Mode::kSync; }
+
+  // Errors of both: kInvalid `invalid_transfer`; kConflict `idempotency_conflict` with `transferId`. Of the synchronous
+  // mode: kUnprocessable `insufficient_balance` with `balance` and `required`, `cooldown` with `until` and a
+  // retry-after, `daily_limit` with `used` and `limit`. A key that was used in the other mode gets that transfer.
+  // Throws as pg::Pool.
+  awaitable<Result<TransferOutcome>> transfer_currency(NewTransfer transfer, Mode mode);
+
+  // Nothing: no such transfer.
+  awaitable<std::optional<Transfer>> get_transfer_status(Uuid transfer_id);
+  // Errors: kNotFound `no_such_transfer`; kConflict `not_cancellable` with `status`.
+  awaitable<Result<Transfer>> cancel(Uuid transfer_id);
+
+  // The gateway of the caller's loop, for everything that needs no rules.
+  PendingTransferGateway gateway() { return PendingTransferGateway(database_.pool()); }
+
+ private:
+  using Created = std::expected<CreateResult, std::exception_ptr>;
+  using Moved = std::expected<SyncResult, std::exception_ptr>;
+
+  awaitable<std::vector<Created>> create(std::vector<NewTransfer> items);
+  awaitable<std::vector<Created>> create_once(std::vector<NewTransfer> items);
+  awaitable<std::vector<Moved>> transfer_now(std::vector<NewTransfer> items);
+  awaitable<std::vector<Moved>> transfer_once(std::vector<NewTransfer> items);
+  awaitable<Result<TransferOutcome>> into_pool(NewTransfer transfer);
+  awaitable<Result<TransferOutcome>> at_once(NewTransfer transfer);
+  void count(Mode mode, std::string_view result);
+
+  Runtime& runtime_;
+  pg::Database& database_;
+  TransferOptions options_;
+  Metrics& metrics_;
+  std::function<void(bool)> on_due_;
+  Batcher<NewTransfer, Created> creates_;
+  Batcher<NewTransfer, Moved> syncs_;
+};
+
+}  // namespace fencepost::transfer

@@ -1,0 +1,77 @@
+// Transfers through a real node: its HTTP server, its keys, its coordinator.
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+#include "tests/support/eventually.hpp"
+#include "tests/support/fencepost.hpp"
+#include "tests/support/postgres.hpp"
+
+namespace fencepost::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class TransferApi : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(config_) << "database:\n  dsn: \"" << db_.dsn() << "\"\nhttp:\n  port: " << port_ << "\n";
+    ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
+    node_.emplace(std::vector<std::string>{"serve", "--config", config_.string()}, dir_ / "output");
+    ASSERT_TRUE(eventually([&] { return ask({.url = url("/readyz")}).status == 200; }, 30s)) << node_->output();
+  }
+
+  std::string url(const std::string& path) const { return "http://127.0.0.1:" + std::to_string(port_) + path; }
+  std::string key(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{"apikey", "create", "--config", config_.string(), "--json", "--label", "test"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const auto made = fencepost(all);
+    EXPECT_EQ(made.status.code, 0) << made.err;
+    return std::string(boost::json::parse(made.out).at("key").as_string());
+  }
+  Answer post(const std::string& path, const std::string& key, const std::string& body) {
+    return ask({"POST", url("/api/v1" + path), key, body});
+  }
+  Answer get(const std::string& path, const std::string& key) {
+    return ask({.url = url("/api/v1" + path), .key = key});
+  }
+
+  TestDatabase db_;
+  TempDir dir_{"transfer-api"};
+  std::filesystem::path config_ = dir_ / "fencepost.yaml";
+  std::uint16_t port_ = free_port();
+  std::optional<RunningFencepost> node_;
+};
+
+constexpr auto kTransfer = R"({"guildId": "7", "initiatorId": "1", "targetId": "2", "amount": "40", "mode": "pool"})";
+constexpr auto kMint = R"({"amount": "100", "reason": "prize"})";
+
+TEST_F(TransferApi, a_transfer_waits_for_money_and_is_carried_out_when_it_comes) {
+  const auto admin = key({"--scope", "admin"});
+  const auto accepted = post("/transfers", admin, kTransfer);
+  ASSERT_EQ(accepted.status, 202U) << accepted.body;
+  EXPECT_EQ(accepted.json().at("status").as_string(), "checking");
+  ASSERT_EQ(post("/guilds/7/accounts/1/mint", admin, kMint).status, 201U);
+  const auto path = "/transfers/" + std::string(accepted.json().at("transferId").as_string());
+  EXPECT_TRUE(eventually([&] { return get(path, admin).json().at("status") == "completed"; })) << get(path, admin).body;
+  EXPECT_EQ(get("/guilds/7/accounts/2", admin).json().at("balance").as_string(), "40");
+  const auto csv = get("/guilds/7/accounts/1/statement?format=csv", admin).body;
+  EXPECT_NE(csv.find(",transfer,-40,60,2,"), std::string::npos) << csv;
+  EXPECT_EQ(get("/transfers/audit", admin).json().at("ok"), true);
+}
+
+TEST_F(TransferApi, a_key_does_what_its_scopes_and_guilds_allow) {
+  const auto writer = key({"--scope", "transfer:write", "--guild", "7"});
+  EXPECT_EQ(post("/transfers", writer, kTransfer).status, 202U);
+  EXPECT_EQ(post("/guilds/7/accounts/1/mint", writer, kMint).code(), "insufficient_scope");
+  EXPECT_EQ(get("/transfers?guildId=7", writer).code(), "insufficient_scope");
+  const auto stranger = key({"--scope", "transfer:write", "--scope", "transfer:read", "--guild", "8"});
+  EXPECT_EQ(post("/transfers", stranger, kTransfer).code(), "guild_not_allowed");
+  EXPECT_EQ(get("/transfers?guildId=7", stranger).code(), "guild_not_allowed");
+  EXPECT_EQ(get("/transfers?guildId=8", stranger).status, 200U);
+}
+
+}  // namespace
+}  // namespace fencepost::test

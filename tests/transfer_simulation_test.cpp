@@ -1,0 +1,225 @@
+// Three nodes, one PostgreSQL, clients that never give up, and faults at every turn. The seed decides what is asked and
+// which faults come after how many answers; after every round the books must balance.
+//
+// FENCEPOST_TEST_SEED and FENCEPOST_TEST_ROUNDS choose another run or a longer one.
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/random.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace json = boost::json;
+
+constexpr std::size_t kNodes = 3;
+constexpr std::size_t kClients = 6;
+constexpr std::size_t kActions = 40;  // of one client in one round
+constexpr std::int64_t kMembers = 8;
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+struct Action {
+  std::string method;
+  std::string path;
+  json::object body;
+};
+
+enum class Fault { kKillNode, kDeafen, kRestartDatabase, kCrashDatabase };
+struct PlannedFault {
+  std::size_t after;  // so many answers
+  Fault fault;
+  std::size_t node;
+};
+
+// What the seed makes of one round.
+class Plan {
+ public:
+  Plan(std::uint64_t seed, std::size_t round) : random_(seed * 1000 + round) {
+    for (std::size_t client = 0; client < kClients; ++client) {
+      auto& mine = actions.emplace_back();
+      for (std::size_t i = 0; i < kActions; ++i) mine.push_back(action(fmt::format("r{}-c{}-{}", round, client, i)));
+    }
+    const std::size_t all = kClients * kActions;
+    for (std::size_t i = 1; i <= 3; ++i) {
+      faults.push_back({.after = all * i / 4, .fault = static_cast<Fault>(below(4)), .node = below(kNodes)});
+    }
+  }
+
+  std::vector<std::vector<Action>> actions;  // by client
+  std::vector<PlannedFault> faults;
+
+ private:
+  std::uint64_t below(std::uint64_t limit) { return random_.next() % limit; }
+
+  Action action(const std::string& key) {
+    const auto guild = 1 + static_cast<std::int64_t>(below(2));
+    const auto dice = below(100);
+    const auto member = 1 + static_cast<std::int64_t>(below(kMembers));
+    const auto account = fmt::format("/api/v1/guilds/{}/accounts/{}", guild, member);
+    if (dice < 8) {
+      return {"POST",
+              account + "/mint",
+              {{"amount", std::to_string(1 + below(200))}, {"reason", "simulation"}, {"idempotencyKey", key}}};
+    }
+    if (dice < 11) {
+      return {"PATCH",
+              fmt::format("/api/v1/guilds/{}/settings", guild),
+              {{"cooldownSeconds", static_cast<std::int64_t>(below(3))},
+               {"dailyLimit", std::to_string(500 + below(5000))},
+               {"reason", "simulation"}}};
+    }
+    // A hot payer, pairs that pay each other, and everybody else.
+    const auto from = dice < 35 ? 1 : member;
+    auto to = 1 + static_cast<std::int64_t>(below(kMembers - 1));
+    if (to >= from) ++to;
+    json::object body{{"guildId", std::to_string(guild)},        {"initiatorId", std::to_string(from)},
+                      {"targetId", std::to_string(to)},          {"amount", std::to_string(1 + below(60))},
+                      {"mode", below(2) == 0 ? "pool" : "sync"}, {"idempotencyKey", key}};
+    return {"POST", "/api/v1/transfers", std::move(body)};
+  }
+
+  SeededRandom random_;
+};
+
+class TransferSimulation : public testing::Test {
+ protected:
+  TransferSimulation()
+      : server_({{"synchronous_commit", "on"}}),
+        cluster_({.nodes = kNodes, .anvil = {"--no-mining"}, .dsn = server_.dsn()}) {}
+
+  void play(const Plan& plan) {
+    answers_ = 0;
+    std::vector<std::jthread> clients;
+    for (std::size_t client = 0; client < kClients; ++client) {
+      clients.emplace_back([&, client] {
+        for (const auto& action : plan.actions[client]) carry_out(action, client);
+      });
+    }
+    for (const auto& planned : plan.faults) {
+      EXPECT_TRUE(eventually([&] { return answers_ >= planned.after; }, 120s));
+      inflict(planned);
+    }
+  }
+
+  // As a client does it who loses answers: the same again, at another node, until there is a definite one.
+  void carry_out(const Action& action, std::size_t node) {
+    const bool told = eventually(
+        [&] {
+          const auto answer = ask({action.method, cluster_.node(node++ % kNodes).url(action.path), cluster_.key(),
+                                   json::serialize(action.body)});
+          if (answer.status == 0 || answer.status == 503 || answer.status == 500) {
+            ++lost_;
+            EXPECT_NE(answer.status, 500U) << answer.body;
+            return false;
+          }
+          note(action, answer);
+          return true;
+        },
+        120s);
+    EXPECT_TRUE(told) << json::serialize(action.body);
+    ++answers_;
+  }
+
+  void note(const Action& action, const Answer& answer) {
+    const bool accepted = answer.status >= 200 && answer.status < 300;
+    if (!accepted) {
+      EXPECT_TRUE(answer.status == 422) << action.path << " " << answer.status << " " << answer.body;
+      return;
+    }
+    if (action.path != "/api/v1/transfers") return;
+    const std::scoped_lock lock(mutex_);
+    accepted_.emplace_back(answer.json().at("transferId").as_string());
+  }
+
+  void inflict(const PlannedFault& planned) {
+    auto& node = cluster_.node(planned.node);
+    switch (planned.fault) {
+      case Fault::kKillNode:
+        node.kill();
+        node.start();
+        break;
+      case Fault::kDeafen:  // every session that listens
+        cluster_.sql(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query ILIKE '%listen%' AND pid <> "
+            "pg_backend_pid()");
+        break;
+      case Fault::kCrashDatabase:
+        server_->kill();
+        ASSERT_TRUE(server_->restart());
+        break;
+      case Fault::kRestartDatabase:
+        ASSERT_TRUE(server_->restart());
+        break;
+    }
+  }
+
+  // Nothing is left undone that could be done, the books balance, and every accepted transfer is there, once.
+  void expect_in_order() {
+    EXPECT_TRUE(cluster_.sql_becomes(
+        "SELECT count(*) FROM economy.transfer_work WHERE approved OR due_at < clock_timestamp() - interval '10 s'",
+        "0"))
+        << cluster_.describe();
+    EXPECT_EQ(cluster_.sql("SELECT coalesce(string_agg(check_name || ': ' || example, '; '), '') FROM "
+                           "economy.fn_audit() WHERE wrong > 0"),
+              "");
+    std::string ids;
+    for (const auto& id : accepted_) ids += (ids.empty() ? "'" : "','") + id;
+    if (ids.empty()) return;
+    EXPECT_EQ(
+        cluster_.sql(fmt::format("SELECT count(*) FROM unnest(ARRAY[{}']::uuid[]) AS id WHERE NOT EXISTS (SELECT FROM "
+                                 "economy.pending_transfers WHERE transfer_id = id) AND NOT EXISTS (SELECT FROM "
+                                 "economy.transactions WHERE transfer_id = id)",
+                                 ids)),
+        "0");
+    EXPECT_EQ(
+        cluster_.sql("SELECT count(*) FROM (SELECT guild_id, initiator_id, idempotency_key FROM "
+                     "economy.pending_transfers UNION ALL SELECT guild_id, debit_id, idempotency_key FROM "
+                     "economy.transactions WHERE kind = 'transfer' AND idempotency_key IS NOT NULL) AS k GROUP BY "
+                     "guild_id, initiator_id, idempotency_key HAVING count(*) > 1 LIMIT 1"),
+        "");
+  }
+
+  TestCluster server_;
+  TxCluster cluster_;
+  std::atomic<std::size_t> answers_{0};
+  std::atomic<std::size_t> lost_{0};
+  std::mutex mutex_;
+  std::vector<std::string> accepted_;
+};
+
+TEST_F(TransferSimulation, the_books_balance_whatever_happens) {
+  const auto seed = from_environment("FENCEPOST_TEST_SEED", 1);
+  const auto rounds = from_environment("FENCEPOST_TEST_ROUNDS", 4);
+  for (std::int64_t guild = 1; guild <= 2; ++guild) {
+    for (std::int64_t member = 1; member <= kMembers; ++member) {
+      ASSERT_EQ(cluster_
+                    .post(0, fmt::format("/api/v1/guilds/{}/accounts/{}/mint", guild, member),
+                          {{"amount", "300"}, {"reason", "beginning"}})
+                    .status,
+                201U);
+    }
+  }
+  for (std::size_t round = 0; round < rounds; ++round) {
+    SCOPED_TRACE(fmt::format("seed {}, round {}", seed, round));
+    play(Plan(seed, round));
+    expect_in_order();
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(accepted_.size(), rounds * kActions);
+  EXPECT_GT(lost_, 0U) << "no client noticed anything: the test has not tested anything";
+}
+
+}  // namespace
+}  // namespace fencepost::test
