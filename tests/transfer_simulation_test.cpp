@@ -177,12 +177,12 @@ class TransferSimulation : public testing::Test {
     std::string ids;
     for (const auto& id : accepted_) ids += (ids.empty() ? "'" : "','") + id;
     if (ids.empty()) return;
-    EXPECT_EQ(
-        cluster_.sql(fmt::format("SELECT count(*) FROM unnest(ARRAY[{}']::uuid[]) AS id WHERE NOT EXISTS (SELECT FROM "
-                                 "economy.pending_transfers WHERE transfer_id = id) AND NOT EXISTS (SELECT FROM "
-                                 "economy.transactions WHERE transfer_id = id)",
-                                 ids)),
-        "0");
+    EXPECT_EQ(cluster_.sql(
+                  fmt::format("SELECT count(*) FROM unnest(ARRAY[{}']::uuid[]) AS asked WHERE NOT EXISTS (SELECT FROM "
+                              "economy.pending_transfers WHERE transfer_id = asked) AND NOT EXISTS (SELECT FROM "
+                              "economy.transactions WHERE transfer_id = asked)",
+                              ids)),
+              "0");
     EXPECT_EQ(
         cluster_.sql("SELECT count(*) FROM (SELECT guild_id, initiator_id, idempotency_key FROM "
                      "economy.pending_transfers UNION ALL SELECT guild_id, debit_id, idempotency_key FROM "
