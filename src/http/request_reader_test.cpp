@@ -6,30 +6,15 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/error.hpp"
+#include "http/request_test_support.hpp"
 
 namespace fencepost::http {
 namespace {
 
 namespace json = boost::json;
 
-// The error of a call that must fail.
-template <class F>
-Error error_from(F call) {
-  try {
-    call();
-  } catch (const Exception& e) {
-    return e.error();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
-
-std::string context(const Error& error, std::string_view key) {
-  for (const auto& [name, value] : error.context) {
-    if (name == key) return value;
-  }
-  return {};
-}
+using testing::context;
+using testing::error_from;
 
 TEST(request_reader, a_body_with_a_repeated_key_is_refused) {
   Request request;

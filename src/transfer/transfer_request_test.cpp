@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/error.hpp"
+#include "http/request_test_support.hpp"
 
 namespace fencepost::transfer {
 namespace {
@@ -15,30 +16,9 @@ namespace json = boost::json;
 constexpr std::string_view kTransfer =
     R"({"guildId": "7", "initiatorId": "9223372036854775807", "targetId": "2", "amount": "100"})";
 
-http::Request get(std::string_view target) {
-  http::Request request;
-  EXPECT_TRUE(request.set_target(target)) << target;
-  return request;
-}
-
-// The error of a call that must fail.
-template <class F>
-Error error_from(F call) {
-  try {
-    call();
-  } catch (const Exception& e) {
-    return e.error();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
-
-std::string context(const Error& error, std::string_view key) {
-  for (const auto& [name, value] : error.context) {
-    if (name == key) return value;
-  }
-  return {};
-}
+using http::testing::context;
+using http::testing::error_from;
+using http::testing::get;
 
 // kTransfer with one member replaced, or taken away when the value is nothing.
 json::value transfer_with(std::string_view key, std::optional<json::value> value) {

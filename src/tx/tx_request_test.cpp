@@ -5,6 +5,7 @@
 #include <boost/json/parse.hpp>
 
 #include "base/error.hpp"
+#include "http/request_test_support.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -18,30 +19,9 @@ constexpr std::string_view kCreate =
     R"({"signer": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "requestId": "r-1",
         "payload": {"to": "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", "value": "1", "gas": 21000}})";
 
-http::Request get(std::string_view target) {
-  http::Request request;
-  EXPECT_TRUE(request.set_target(target)) << target;
-  return request;
-}
-
-// The error of a call that must fail.
-template <class F>
-Error error_from(F call) {
-  try {
-    call();
-  } catch (const Exception& e) {
-    return e.error();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
-
-std::string context(const Error& error, std::string_view key) {
-  for (const auto& [name, value] : error.context) {
-    if (name == key) return value;
-  }
-  return {};
-}
+using http::testing::context;
+using http::testing::error_from;
+using http::testing::get;
 
 CreateBody create_from(const json::value& body, bool request_id_required = true) {
   return read_create(JsonReader(body), request_id_required);
