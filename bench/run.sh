@@ -2,7 +2,8 @@
 # Runs the benchmarks and sums up which bars were reached. `./fp bench [filter]` builds and calls this.
 #
 #   bench/run.sh [filter]     those of pg-select, pg-pipeline, http-get, tx-create, tx-batch, tx-lifecycle,
-#                             tx-latency, tx-memory and micro whose name contains the filter
+#                             tx-latency, tx-memory, transfer-sync, transfer-pool, transfer-latency and micro whose
+#                             name contains the filter
 #
 # The programs are taken from $FENCEPOST_BUILD (build/bench). ROUNDS and SECONDS_PER_ROUND change how long the loads
 # run. The exit code is 1 when a bar is missed or a benchmark failed.
@@ -36,6 +37,9 @@ bench pg-pipeline "$build/pg_bench" pipeline
 bench http-get bench/http.sh "$build/http_bench_server"
 for what in create batch lifecycle latency memory; do
   bench "tx-$what" bench/tx.sh "$what" "${FENCEPOST_BUILD:-build/bench}"
+done
+for what in sync pool latency; do
+  bench "transfer-$what" bench/transfer.sh "$what" "${FENCEPOST_BUILD:-build/bench}"
 done
 bench micro "$build/micro_bench" --benchmark_color=false
 
