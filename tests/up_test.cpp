@@ -53,7 +53,8 @@ TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
   EXPECT_EQ(facts().at("chainId").as_int64(), 31337);
   EXPECT_EQ(facts().at("signers").as_array().size(), 10U);
 
-  // Each line of the welcome is true.
+  // Each line of the welcome is true. It is said once the announcement is written.
+  ASSERT_TRUE(eventually([&] { return up.output().find("Ctrl-C") != std::string::npos; })) << up.output();
   const auto text = up.output();
   for (const auto* name : {"url", "apiKey", "rpcUrl", "dsn"}) {
     EXPECT_NE(text.find(fact(name)), std::string::npos) << name << " is not in:\n" << text;

@@ -126,7 +126,9 @@ CREATE TABLE economy.pending_transfers (
   CONSTRAINT pending_transfers_move_money
     CHECK (amount > 0 AND guild_id > 0 AND initiator_id > 0 AND target_id > 0 AND initiator_id <> target_id),
   CONSTRAINT pending_transfers_texts_are_short
-    CHECK (length(reason) <= 500 AND octet_length(idempotency_key) BETWEEN 1 AND 128)
+    CHECK (length(reason) <= 500 AND octet_length(idempotency_key) BETWEEN 1 AND 128),
+  CONSTRAINT pending_transfers_can_be_told
+    CHECK (jsonb_typeof(metadata) = 'object' AND expires_at < '9999-01-01' AND created_at < '9999-01-01')
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX pending_transfers_guild ON economy.pending_transfers (guild_id, seq);
 -- Per payer, because whoever creates holds the payer's lock: that is what makes one key one transfer in both modes.

@@ -37,23 +37,25 @@ CREATE TYPE economy._verdict AS (
   moves           boolean       -- whether pending_transfers shows it: not an early try that found what was known
 );
 
--- Locks whoever takes part: the payers of `p_payers`, both sides of `p_both`, whose payees get an account if they have
--- none. Accounts are opened before any is locked, and all are locked by one statement: so there is one order, and two
+-- Locks whoever takes part: the payers of `p_payers`, both sides of `p_both`. Whoever has no account gets one: what is not
+-- there cannot be locked, and could appear, with money, before it is looked at. Accounts are opened before any is locked, and all are locked by one statement: so there is one order, and two
 -- sessions never wait for each other. Gives back the time after that, by which everything is judged.
 CREATE FUNCTION economy._lock_parties(p_payers economy._item[], p_both economy._item[]) RETURNS timestamptz
 LANGUAGE plpgsql AS $$
 BEGIN
-  IF cardinality(p_both) > 0 THEN
-    INSERT INTO economy.accounts (guild_id, member_id)
-    SELECT k.guild_id, k.target_id
-      FROM (SELECT DISTINCT guild_id, target_id FROM unnest(p_both)) AS k
-     WHERE k.guild_id > 0
-       AND k.target_id > 0
-       AND (SELECT true FROM economy.accounts AS a
-             WHERE a.guild_id = k.guild_id AND a.member_id = k.target_id) IS NULL
-     ORDER BY k.guild_id, k.target_id
-        ON CONFLICT DO NOTHING;
-  END IF;
+  INSERT INTO economy.accounts (guild_id, member_id)
+  SELECT k.guild_id, k.member_id
+    FROM (SELECT guild_id, initiator_id AS member_id FROM unnest(p_payers)
+           UNION
+          SELECT guild_id, initiator_id FROM unnest(p_both)
+           UNION
+          SELECT guild_id, target_id FROM unnest(p_both)) AS k
+   WHERE k.guild_id > 0
+     AND k.member_id > 0
+     AND (SELECT true FROM economy.accounts AS a
+           WHERE a.guild_id = k.guild_id AND a.member_id = k.member_id) IS NULL
+   ORDER BY k.guild_id, k.member_id
+      ON CONFLICT DO NOTHING;
   PERFORM
      FROM (SELECT guild_id, initiator_id AS member_id FROM unnest(p_payers)
             UNION

@@ -101,14 +101,7 @@ DECLARE
   v_classes economy._class[];
 BEGIN
   IF EXISTS (SELECT FROM unnest(p_idempotency_keys) AS k(key) WHERE k.key IS NOT NULL) THEN
-    -- A payer needs an account, or there is no lock that keeps a key from being used twice.
-    INSERT INTO economy.accounts (guild_id, member_id)
-    SELECT k.guild_id, k.initiator_id
-      FROM (SELECT DISTINCT k.guild_id, k.initiator_id FROM unnest(v_items) AS k WHERE economy._is_valid(k)) AS k
-     WHERE (SELECT true FROM economy.accounts AS a
-             WHERE a.guild_id = k.guild_id AND a.member_id = k.initiator_id) IS NULL
-     ORDER BY k.guild_id, k.initiator_id
-        ON CONFLICT DO NOTHING;
+    -- The payer's lock keeps a key from being used twice.
     PERFORM economy._lock_parties(v_items, '{}');
   END IF;
   v_classes := economy._classify(v_items);

@@ -66,6 +66,13 @@ BEGIN
       FROM (SELECT w.seq FROM economy.transfer_work AS w
              WHERE w.guild_id = p_guild_id AND w.seq < v_before AND NOT w.approved
              ORDER BY w.seq DESC LIMIT p_limit OFFSET p_offset) AS l;
+  ELSIF p_status = 'approved' THEN
+    SELECT array_agg(l.seq) INTO v_seqs
+      FROM (SELECT w.seq FROM economy.transfer_work AS w
+             WHERE w.lane = economy._lane(p_guild_id) AND w.guild_id = p_guild_id AND w.seq < v_before AND w.approved
+             ORDER BY w.seq DESC LIMIT p_limit OFFSET p_offset) AS l;
+  ELSIF p_status = 'pending' THEN
+    RETURN;  -- nobody sees one: checking begins with the insert
   ELSE
     SELECT array_agg(l.seq) INTO v_seqs
       FROM (SELECT p.seq FROM economy.pending_transfers AS p
@@ -157,6 +164,7 @@ BEGIN
       IF NOT FOUND THEN RETURN false; END IF;
       v_items := economy._items(ARRAY[p_transfer_id], true);
       PERFORM economy._complete(v_items, economy._lock_parties('{}', v_items));
+      PERFORM pg_notify('economy_work', '');  -- those who waited for the money may be due
       RETURN true;
     ELSE RETURN false;  -- `pending` and `checking` are where a transfer is put, not where it can be sent
   END CASE;

@@ -183,7 +183,14 @@ awaitable<Result<ClientResponse>> Client::send(ClientRequest request) {
   // A reused connection that the server had given up: the one failure that is nobody's news.
   if (first || !stale) co_return first;
   if (!request.idempotent && may_have_been_sent(first.error())) co_return first;
-  co_return co_await try_once(request, *endpoint, *head, deadline, true, stale);
+  auto second = co_await try_once(request, *endpoint, *head, deadline, true, stale);
+  // That the second one was not sent says nothing about the first.
+  if (!second && may_have_been_sent(first.error())) {
+    for (auto& [key, value] : second.error().context) {
+      if (key == "sent") value = "unknown";
+    }
+  }
+  co_return second;
 }
 
 // `stale` is set when a reused connection broke before a byte of the answer came.

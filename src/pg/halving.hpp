@@ -12,9 +12,15 @@
 
 namespace fencepost::pg {
 
-// Answers for a set that is written in one transaction, in order. When PostgreSQL refuses it for the data of some item,
-// nothing was written, and each half is tried by itself; `alone` answers for the one that is refused alone. Every other
-// exception of `write` is everybody's. Both must outlive the call.
+// The data is at fault, or a lock that somebody keeps: either way it may be about one item.
+inline bool may_be_one_item(const QueryError& error) {
+  return error.is_about_data() || error.sqlstate() == "55P03";
+}
+
+// Answers for a set that is written in one transaction, in order. When PostgreSQL refuses it for what may be one item's
+// doing, nothing was written, and each half is tried by itself; `alone` answers for the one that is refused alone, and
+// for every item of a half that fails otherwise: the other half may have been written. What makes the whole set fail
+// otherwise is thrown. Both functions must outlive the call.
 template <class Item, class Answer>
 awaitable<std::vector<Answer>> write_or_halve(
     std::vector<Item> items, const std::function<awaitable<std::vector<Answer>>(std::vector<Item>)>& write,
@@ -23,7 +29,7 @@ awaitable<std::vector<Answer>> write_or_halve(
   try {
     co_return co_await write(items);
   } catch (const QueryError& error) {
-    if (!error.is_about_data()) throw;
+    if (!may_be_one_item(error)) throw;
     refused = std::current_exception();
   }
   std::vector<Answer> answers;
@@ -32,11 +38,20 @@ awaitable<std::vector<Answer>> write_or_halve(
     co_return answers;
   }
   const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
-  std::vector<Item> upper(std::make_move_iterator(middle), std::make_move_iterator(items.end()));
-  items.erase(middle, items.end());
-  answers = co_await write_or_halve<Item, Answer>(std::move(items), write, alone);
-  auto rest = co_await write_or_halve<Item, Answer>(std::move(upper), write, alone);
-  for (auto& one : rest) answers.push_back(std::move(one));
+  const std::vector<std::vector<Item>> halves{{items.begin(), middle}, {middle, items.end()}};
+  for (const auto& half : halves) {
+    std::vector<Answer> some;
+    std::exception_ptr failed;
+    try {
+      some = co_await write_or_halve<Item, Answer>(half, write, alone);
+    } catch (const std::exception&) {
+      failed = std::current_exception();
+    }
+    if (failed) {
+      for (const auto& item : half) some.push_back(alone(item, failed));
+    }
+    for (auto& one : some) answers.push_back(std::move(one));
+  }
   co_return answers;
 }
 

@@ -19,10 +19,10 @@ class EconomyPlans : public EconomyTest {
       INSERT INTO economy.accounts (guild_id, member_id) SELECT 7, 1000 + n FROM generate_series(1, 50000) AS n;
       INSERT INTO economy.pending_transfers (transfer_id, guild_id, initiator_id, target_id, amount, status, expires_at)
       SELECT gen_random_uuid(), 7, 1000 + n % 5000, 1, 1000000, CASE WHEN n <= 20000 THEN 'checking' ELSE 'completed' END,
-             'infinity' FROM generate_series(1, 70000) AS n;
+             '9000-01-01' FROM generate_series(1, 70000) AS n;
       INSERT INTO economy.transfer_work
-      SELECT transfer_id, seq, guild_id, initiator_id, amount, economy._lane(7), false, 1, 'infinity', 'infinity',
-             'infinity' FROM economy.pending_transfers WHERE status = 'checking';
+      SELECT transfer_id, seq, guild_id, initiator_id, amount, economy._lane(7), false, 1, '9000-01-01', '9000-01-01',
+             '9000-01-01' FROM economy.pending_transfers WHERE status = 'checking';
       INSERT INTO economy.transactions (transfer_id, kind, guild_id, debit_id, credit_id, amount, debit_after,
                                         credit_after)
       SELECT transfer_id, 'transfer', 7, initiator_id, target_id, amount, 0, 0

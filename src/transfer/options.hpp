@@ -9,7 +9,7 @@ namespace fencepost::transfer {
 struct TransferOptions {
   bool event_pool_enabled = false;  // the mode of a request that names none
   std::size_t batch = 500;          // transfers in one transaction
-  std::size_t lanes = 2;            // sets under way at a time, in each mode; a guild's follow each other
+  std::size_t lanes = 2;            // sets under way at a time, in each mode; a payer's follow each other
   std::chrono::milliseconds sweep_interval{5'000};
   std::chrono::milliseconds expiry_interval{60'000};
   std::chrono::milliseconds audit_interval{0};  // 0: never by itself

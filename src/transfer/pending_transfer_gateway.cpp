@@ -5,6 +5,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "pg/error.hpp"
+
 namespace fencepost::transfer {
 namespace {
 
@@ -183,14 +185,23 @@ GuildSettings read_settings(const pg::Row& row) {
           .max_retries = row.get<std::int32_t>("max_retries")};
 }
 
-// On a session of one's own: a large set takes its time, and nobody should stand behind it.
+constexpr std::chrono::milliseconds kLockPatience{2'000};
+
+// On a session of one's own: a large set takes its time, and so does whatever may wait for a lock, and nobody should
+// stand behind it. What deadlocks did not happen, and is tried again.
 template <class... Values>
 awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const Statement& statement, Values... values) {
   pg::Batch batch;
-  batch.add(statement, values...);
+  batch.add(statement, values...).lock_timeout(kLockPatience);
   const auto connection = co_await pool.acquire();
-  auto results = co_await connection->run(batch);
-  co_return std::move(results.back());
+  for (int attempt = 1;; ++attempt) {
+    try {
+      auto results = co_await connection->run(batch);
+      co_return std::move(results.back());
+    } catch (const pg::QueryError& error) {
+      if (!error.is_retryable() || attempt >= pool.options().max_attempts) throw;
+    }
+  }
 }
 
 }  // namespace
@@ -247,7 +258,7 @@ awaitable<std::vector<Uuid>> PendingTransferGateway::list_due(std::size_t limit)
 }
 
 awaitable<> PendingTransferGateway::defer(Uuid transfer_id, std::chrono::milliseconds delay) {
-  co_await pool_.execute(kDefer, transfer_id, static_cast<double>(delay.count()) / 1000.0);
+  co_await run_alone(pool_, kDefer, transfer_id, static_cast<double>(delay.count()) / 1000.0);
 }
 
 awaitable<std::int64_t> PendingTransferGateway::expire(std::size_t limit) {
@@ -274,13 +285,13 @@ awaitable<std::vector<Transfer>> PendingTransferGateway::list(std::int64_t guild
 }
 
 awaitable<PendingTransferGateway::Cancelled> PendingTransferGateway::cancel(Uuid transfer_id) {
-  const auto rows = co_await pool_.execute(kCancel, transfer_id);
+  const auto rows = co_await run_alone(pool_, kCancel, transfer_id);
   co_return Cancelled{.cancelled = rows.one().get<bool>("cancelled"), .status = status_of(rows.one())};
 }
 
 awaitable<IssueResult> PendingTransferGateway::issue(const Issue& issue) {
-  const auto rows = co_await pool_.execute(issue.kind == "mint" ? kMint : kBurn, issue.guild_id, issue.member_id,
-                                           issue.amount, issue.reason, issue.actor, issue.idempotency_key);
+  const auto rows = co_await run_alone(pool_, issue.kind == "mint" ? kMint : kBurn, issue.guild_id, issue.member_id,
+                                       issue.amount, issue.reason, issue.actor, issue.idempotency_key);
   const auto row = rows.one();
   co_return IssueResult{.outcome = outcome_of<IssueOutcome>(row, kIssueOutcomes),
                         .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
@@ -305,7 +316,7 @@ awaitable<std::optional<Account>> PendingTransferGateway::account(std::int64_t g
 
 awaitable<> PendingTransferGateway::set_account_kind(std::int64_t guild_id, std::int64_t member_id, std::string kind,
                                                      std::string reason, std::string actor) {
-  co_await pool_.execute(kSetKind, guild_id, member_id, kind, reason, actor);
+  co_await run_alone(pool_, kSetKind, guild_id, member_id, kind, reason, actor);
 }
 
 awaitable<std::vector<Entry>> PendingTransferGateway::statement(std::int64_t guild_id, std::int64_t member_id,
@@ -331,12 +342,12 @@ awaitable<GuildSettings> PendingTransferGateway::settings(std::int64_t guild_id)
 
 awaitable<GuildSettings> PendingTransferGateway::set_settings(std::int64_t guild_id, boost::json::object changes,
                                                               std::string reason, std::string actor) {
-  const auto rows = co_await pool_.execute(kSetSettings, guild_id, boost::json::serialize(changes), reason, actor);
+  const auto rows = co_await run_alone(pool_, kSetSettings, guild_id, boost::json::serialize(changes), reason, actor);
   co_return read_settings(rows.one());
 }
 
 awaitable<PoolState> PendingTransferGateway::pool_state() {
-  const auto rows = co_await pool_.query(kState);
+  const auto rows = co_await run_alone(pool_, kState);
   const auto row = rows.one();
   co_return PoolState{.waiting = row.get<std::int64_t>("waiting"),
                       .approved = row.get<std::int64_t>("approved"),

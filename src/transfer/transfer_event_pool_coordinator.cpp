@@ -39,8 +39,11 @@ TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Da
       oldest_due_(metrics.gauge("transfer_pool_oldest_due_seconds", "How long the oldest has been due")),
       next_due_(home),
       worker_(
-          home, {.name = "transfer_coordinator", .interval = options.sweep_interval}, [this] { return process(); },
-          metrics),
+          home,
+          {.name = "transfer_coordinator",
+           .interval = options.sweep_interval,
+           .backoff = {.initial = std::chrono::milliseconds(100), .cap = std::chrono::seconds(2)}},
+          [this] { return process(); }, metrics),
       expiry_(
           home, {.name = "transfer_expiry", .interval = options.expiry_interval}, [this] { return expire(); }, metrics),
       gauges_(
@@ -66,6 +69,7 @@ awaitable<> TransferEventPoolCoordinator::stop() {
   co_await gauges_.stop();
   co_await expiry_.stop();
   co_await worker_.stop();
+  next_due_.cancel();  // a step that was still running may have set it
 }
 
 void TransferEventPoolCoordinator::wake_everywhere() {
@@ -89,7 +93,7 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
   try {
     co_return co_await PendingTransferGateway(database_.pool()).process_due(options_.batch);
   } catch (const pg::QueryError& error) {
-    if (!error.is_about_data()) throw;
+    if (!pg::may_be_one_item(error)) throw;
     log::error("a set of transfers was refused; looking for the one at fault", error.error());
   }
   co_return co_await process_by_halves();
@@ -103,11 +107,18 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
     auto done = co_await PendingTransferGateway(database_.pool()).process_only(some);
     co_return std::vector<ProcessResult>(some.size(), done);
   };
-  const std::function<ProcessResult(const Uuid&, const std::exception_ptr&)> alone = [&](const Uuid& id,
-                                                                                         const std::exception_ptr&) {
-    at_fault.push_back(id);
-    return ProcessResult{};
-  };
+  // Only what is refused by itself is put off; when the database is gone, all of it is tried again.
+  const std::function<ProcessResult(const Uuid&, const std::exception_ptr&)> alone =
+      [&at_fault](const Uuid& id, const std::exception_ptr& refused) {
+        try {
+          std::rethrow_exception(refused);
+        } catch (const pg::QueryError& error) {
+          if (pg::may_be_one_item(error)) at_fault.push_back(id);
+        } catch (const std::exception& error) {
+          log::warn("a transfer was not processed", {{"transferId", id.to_string()}, {"error", error.what()}});
+        }
+        return ProcessResult{};
+      };
   if (!due.empty()) co_await pg::write_or_halve<Uuid, ProcessResult>(std::move(due), write, alone);
   for (const auto& id : at_fault) {
     log::error("a transfer cannot be processed and is put off", {{"transferId", id.to_string()}});

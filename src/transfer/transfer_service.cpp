@@ -27,9 +27,14 @@ std::string text(const std::optional<std::int64_t>& number) {
   return std::to_string(number.value_or(0));
 }
 
-// By guild: what touches the same accounts is done one after the other here, and not by waiting for locks.
-std::string lane_of(const NewTransfer& transfer) {
+// Sets for the pool are large, and two of one guild would wait for each other's accounts.
+std::string pool_lane(const NewTransfer& transfer) {
   return std::to_string(transfer.guild_id);
+}
+
+// Those that are carried out at once are small: two of one guild seldom meet, unless it is by the payer.
+std::string sync_lane(const NewTransfer& transfer) {
+  return std::to_string(transfer.guild_id) + '/' + std::to_string(transfer.initiator_id);
 }
 
 // Answers for everybody but the one at fault, who gets the database's error.
@@ -101,13 +106,23 @@ awaitable<std::vector<TransferService::Moved>> TransferService::transfer_once(st
 }
 
 awaitable<Result<TransferOutcome>> TransferService::transfer_currency(NewTransfer transfer, Mode mode) {
-  auto outcome = mode == Mode::kPool ? co_await into_pool(std::move(transfer)) : co_await at_once(std::move(transfer));
-  count(mode, outcome ? "ok" : outcome.error().code);
-  co_return outcome;
+  const auto transfer_id = transfer.transfer_id;
+  std::optional<Error> unknown;
+  try {
+    auto outcome =
+        mode == Mode::kPool ? co_await into_pool(std::move(transfer)) : co_await at_once(std::move(transfer));
+    count(mode, outcome ? "ok" : outcome.error().code);
+    co_return outcome;
+  } catch (const pg::CommitUnknown& e) {
+    unknown = e.error();
+  }
+  // So that the caller can look for it.
+  count(mode, unknown->code);
+  throw Exception(std::move(*unknown).with("transferId", transfer_id.to_string()));
 }
 
 awaitable<Result<TransferOutcome>> TransferService::into_pool(NewTransfer transfer) {
-  const auto lane = lane_of(transfer);
+  const auto lane = pool_lane(transfer);
   auto created = co_await creates_.submit(lane, std::move(transfer));
   if (!created) std::rethrow_exception(created.error());
   switch (created->outcome) {
@@ -125,7 +140,7 @@ awaitable<Result<TransferOutcome>> TransferService::into_pool(NewTransfer transf
 }
 
 awaitable<Result<TransferOutcome>> TransferService::at_once(NewTransfer transfer) {
-  const auto lane = lane_of(transfer);
+  const auto lane = sync_lane(transfer);
   const auto required = std::to_string(transfer.amount);
   auto moved = co_await syncs_.submit(lane, std::move(transfer));
   if (!moved) std::rethrow_exception(moved.error());

@@ -98,7 +98,12 @@ awaitable<Worker::Next> ConfirmationManager::advance() {
   if (const auto* head = chain_.follower.window().head()) highest_head_ = std::max(highest_head_, head->number);
   if (unchecked_ && chain_.follower.synced()) {
     unchecked_ = false;
-    co_await withdraw_dead(false);
+    try {
+      co_await withdraw_dead(false);
+    } catch (const std::exception&) {
+      unchecked_ = true;
+      throw;
+    }
   }
   const auto final = co_await final_block(chain_);
   if (final) co_await finish(*final);

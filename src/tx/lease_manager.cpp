@@ -56,6 +56,7 @@ awaitable<> LeaseManager::stop() {
   co_await adopt_worker_.stop();
   co_await preparations_.stop(std::chrono::milliseconds(500));
   co_await renew_worker_.stop();
+  co_await renewals_.stop(std::chrono::milliseconds(0));
   const auto leases = all();
   {
     const std::scoped_lock lock(mutex_);
@@ -66,7 +67,6 @@ awaitable<> LeaseManager::stop() {
     log::info("leases given back", {{"leases", leases.size()}});
   }
   co_await forget_node(database_.pool(), identity_.node_id, kFarewell);
-  co_await renewals_.stop(std::chrono::milliseconds(0));
 }
 
 std::optional<SignerLease> LeaseManager::held(const SignerKey& key) {
@@ -217,7 +217,6 @@ awaitable<> LeaseManager::prepare(std::vector<SignerLease> taken) {
 awaitable<Worker::Next> LeaseManager::renew() {
   co_await renew_held();
   co_await heartbeat(renewals_, identity_.node_id, identity_.advertise_url, identity_.version);
-  co_await release_idle();
   co_return Worker::Next::kRest;
 }
 
@@ -265,6 +264,7 @@ awaitable<> LeaseManager::release_idle() {
 
 // In small steps with a pause, so that several nodes share what one has left.
 awaitable<Worker::Next> LeaseManager::adopt() {
+  co_await release_idle();
   const auto orphans = co_await find_orphans(database_.pool(), chains_, options_.times, options_.adopt_step);
   std::map<std::int64_t, std::vector<std::string>> by_chain;
   for (const auto& key : orphans) {

@@ -82,7 +82,7 @@ const Statement kApplySteps{"tx_step_apply", R"(
            tx_hash = CASE WHEN s.drop_receipt THEN (SELECT a.tx_hash
                                                       FROM tx_attempt AS a
                                                      WHERE a.tx_id = t.tx_id AND a.kind <> 'external'
-                                                     ORDER BY a.attempt DESC
+                                                     ORDER BY (a.raw IS NOT NULL) DESC, a.attempt DESC
                                                      LIMIT 1)
                           ELSE coalesce(s.tx_hash, t.tx_hash)
                      END,

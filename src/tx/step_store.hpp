@@ -63,7 +63,7 @@ struct Step {
   std::optional<std::chrono::milliseconds> due_in;  // until the next broadcast; kNever: not by itself
   std::optional<std::string> tx_hash;               // the attempt that counts from now on
   std::optional<StoredReceipt> receipt;
-  bool drop_receipt = false;  // and the newest attempt is the one that counts again
+  bool drop_receipt = false;  // and the newest attempt that can be sent counts again
   std::optional<ToldBlock> told;
   bool untell = false;
   std::optional<std::string> confirmations;    // JSON
