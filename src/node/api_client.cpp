@@ -51,14 +51,24 @@ awaitable<Result<http::ClientResponse>> send(http::ClientRequest request) {
   co_return response;
 }
 
-Result<json::value> call(const ApiAccess& access, http::ClientRequest request) {
+Result<http::ClientResponse> call(const ApiAccess& access, http::ClientRequest request) {
   request.url = access.url + request.url;
   request.headers.emplace_back("Authorization", fmt::format("Bearer {}", access.api_key.reveal()));
   auto response = run_blocking(send(std::move(request)));
   if (!response) return fail(std::move(response.error()).with("url", access.url));
+  return response;
+}
+
+Result<json::value> call_for_json(const ApiAccess& access, http::ClientRequest request) {
+  const auto response = call(access, std::move(request));
+  if (!response) return fail(response.error());
   auto answer = read_answer(*response);
   if (!answer && answer.error().code == kBadAnswer) answer.error().with("url", access.url);
   return answer;
+}
+
+bool succeeded(const http::ClientResponse& response) {
+  return response.status >= 200 && response.status < 300;
 }
 
 }  // namespace
@@ -96,7 +106,7 @@ Result<json::value> ApiClient::get(const std::string& target, std::chrono::milli
   request.url = target;
   request.idempotent = true;
   request.timeout = timeout;
-  return call(access_, std::move(request));
+  return call_for_json(access_, std::move(request));
 }
 
 Result<json::value> ApiClient::post(const std::string& target, const json::value& body, bool repeatable) {
@@ -106,11 +116,20 @@ Result<json::value> ApiClient::post(const std::string& target, const json::value
   request.headers = {{"Content-Type", "application/json"}};
   request.body = json::serialize(body);
   request.idempotent = repeatable;
-  return call(access_, std::move(request));
+  return call_for_json(access_, std::move(request));
+}
+
+Result<http::ClientResponse> ApiClient::get_file(const std::string& target) {
+  http::ClientRequest request;
+  request.url = target;
+  request.idempotent = true;
+  auto response = call(access_, std::move(request));
+  if (!response || succeeded(*response)) return response;
+  return fail(read_answer(*response).error());
 }
 
 Result<json::value> read_answer(const http::ClientResponse& response) {
-  if (response.status >= 200 && response.status < 300) {
+  if (succeeded(response)) {
     if (response.body.empty()) return json::value(nullptr);
     if (auto document = parse_json(response.body, kMaxAnswerBytes)) return std::move(*document);
   } else if (const auto problem = http::read_problem(response)) {

@@ -53,6 +53,8 @@ class ApiClient final : public Api {
   using Api::get;
   Result<boost::json::value> get(const std::string& target, std::chrono::milliseconds timeout) override;
   Result<boost::json::value> post(const std::string& target, const boost::json::value& body, bool repeatable) override;
+  // A successful answer that is no JSON, as it came. Errors: as get.
+  Result<http::ClientResponse> get_file(const std::string& target);
 
  private:
   ApiAccess access_;

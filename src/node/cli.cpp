@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "node/cli_transfer.hpp"
 #include "node/cli_tx.hpp"
 #include "node/commands.hpp"
 #include "node/system_routes.hpp"
@@ -20,7 +21,7 @@ constexpr auto kExitCodes =
     "  0  done\n"
     "  1  failed, or refused\n"
     "  2  the command line, the configuration or the request is wrong\n"
-    "  3  the transaction failed for good\n"
+    "  3  the transaction failed for good, or the transfer was rejected\n"
     "  4  not there in time\n"
     "  5  there is no such thing\n"
     "  6  cannot be reached, or too busy: try again\n";
@@ -130,6 +131,7 @@ int run_cli(int argc, char** argv) {
   add_api_keys(app, line);
   add_tx_commands(app, line.run);
   add_signer_commands(app, line.run);
+  add_transfer_commands(app, line.run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

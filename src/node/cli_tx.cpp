@@ -1,10 +1,10 @@
 #include "node/cli_tx.hpp"
 
-#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "node/cli_parts.hpp"
 #include "node/signer_commands.hpp"
 #include "node/tx_commands.hpp"
 
@@ -12,27 +12,6 @@ namespace fencepost {
 namespace {
 
 const std::set<std::string> kGoals{"submitted", "mined", "confirmed"};
-
-// A subcommand whose flags live as long as its callback.
-template <class Flags>
-std::pair<CLI::App*, std::shared_ptr<Flags>> add(CLI::App& noun, const std::string& verb, const std::string& help,
-                                                 std::function<int()>& run, int (*command)(const Flags&),
-                                                 Flags flags = {}) {
-  auto shared = std::make_shared<Flags>(std::move(flags));
-  auto* app = noun.add_subcommand(verb, help);
-  app->callback([&run, shared, command] { run = [shared, command] { return command(*shared); }; });
-  return {app, shared};
-}
-
-void add_api_flags(CLI::App& command, ApiFlags& flags) {
-  command.add_option("--url", flags.url, "A node's API (also FENCEPOST_URL)");
-  command.add_option("--api-key", flags.api_key, "Better in FENCEPOST_API_KEY, where other users do not see it");
-  command.add_option("--data-dir", flags.data_dir, "The data directory of a running 'up', to use its API and key");
-}
-
-void add_json_flag(CLI::App& command, bool& as_json) {
-  command.add_flag("--json", as_json, "For scripts");
-}
 
 void add_tx_flags(CLI::App& command, TxFlags& flags) {
   command.add_option("tx-id", flags.tx_id, "As shown by send and list")->required();
@@ -42,7 +21,7 @@ void add_tx_flags(CLI::App& command, TxFlags& flags) {
 
 void add_send(CLI::App& tx, std::function<int()>& run) {
   const auto [command, flags] =
-      add<TxSendFlags>(tx, "send", "Have a transaction sent, exactly once", run, tx_send_command);
+      add_verb<TxSendFlags>(tx, "send", "Have a transaction sent, exactly once", run, tx_send_command);
   command->add_option("--signer", flags->signer, "Who sends and pays")->required();
   command->add_option("--to", flags->to, "Recipient or contract; without it, the data creates a contract");
   command->add_option("--value", flags->value, "Amount: 1000 (wei), 30gwei, 1.5ether");
@@ -64,14 +43,16 @@ void add_send(CLI::App& tx, std::function<int()>& run) {
 }
 
 void add_reading(CLI::App& tx, std::function<int()>& run) {
-  const auto [get, get_flags] = add<TxFlags>(tx, "get", "Show a transaction and its attempts", run, tx_get_command);
+  const auto [get, get_flags] =
+      add_verb<TxFlags>(tx, "get", "Show a transaction and its attempts", run, tx_get_command);
   add_tx_flags(*get, *get_flags);
 
   const auto [history, history_flags] =
-      add<TxFlags>(tx, "history", "Show every step it made: when, by which node, why", run, tx_history_command);
+      add_verb<TxFlags>(tx, "history", "Show every step it made: when, by which node, why", run, tx_history_command);
   add_tx_flags(*history, *history_flags);
 
-  const auto [list, list_flags] = add<TxListFlags>(tx, "list", "Show transactions, newest first", run, tx_list_command);
+  const auto [list, list_flags] =
+      add_verb<TxListFlags>(tx, "list", "Show transactions, newest first", run, tx_list_command);
   list->add_option("--signer", list_flags->signer, "Only those of this signer");
   list->add_option("--state", list_flags->state, "Only those in this state, such as STUCK");
   list->add_option("--chain-id", list_flags->chain_id, "Only those of this chain");
@@ -81,7 +62,7 @@ void add_reading(CLI::App& tx, std::function<int()>& run) {
   add_api_flags(*list, list_flags->api);
   add_json_flag(*list, list_flags->json);
 
-  const auto [watch, watch_flags] = add<TxWatchFlags>(
+  const auto [watch, watch_flags] = add_verb<TxWatchFlags>(
       tx, "watch", "Follow a transaction to its end (exit code 0: confirmed, 3: failed, 4: not in time)", run,
       tx_watch_command);
   add_tx_flags(*watch, watch_flags->tx);
@@ -101,7 +82,7 @@ void add_operating(CLI::App& tx, std::function<int()>& run) {
                                    {"cancel", "Outbid it by nothing at the same nonce (operators)"}}) {
     TxActFlags initial;
     initial.verb = verb;
-    const auto [command, flags] = add<TxActFlags>(tx, verb, help, run, tx_act_command, std::move(initial));
+    const auto [command, flags] = add_verb<TxActFlags>(tx, verb, help, run, tx_act_command, std::move(initial));
     add_tx_flags(*command, flags->tx);
     command->add_option("--reason", flags->reason, "Why, for the record")->required();
     if (flags->verb == "record-hash") command->add_option("--hash", flags->tx_hash, "0x and 64 digits")->required();
@@ -120,14 +101,14 @@ void add_password_flag(CLI::App& command, KeystoreFlags& flags) {
 
 void add_key_files(CLI::App& signer, std::function<int()>& run) {
   const auto [make, make_flags] =
-      add<SignerNewFlags>(signer, "new", "Make a key and keep it in a key file", run, signer_new_command);
+      add_verb<SignerNewFlags>(signer, "new", "Make a key and keep it in a key file", run, signer_new_command);
   add_keystore_flags(*make, make_flags->keystore);
   add_password_flag(*make, make_flags->keystore);
   add_json_flag(*make, make_flags->json);
 
   const auto [import, import_flags] =
-      add<SignerImportFlags>(signer, "import", "Keep a key you have in a key file; it is read from standard input", run,
-                             signer_import_command);
+      add_verb<SignerImportFlags>(signer, "import", "Keep a key you have in a key file; it is read from standard input",
+                                  run, signer_import_command);
   add_keystore_flags(*import, import_flags->keystore);
   add_password_flag(*import, import_flags->keystore);
   auto* hex = import->add_option("--key-file", import_flags->key_file, "File with the private key in hex");
@@ -137,8 +118,8 @@ void add_key_files(CLI::App& signer, std::function<int()>& run) {
       ->needs(keystore);
   add_json_flag(*import, import_flags->json);
 
-  const auto [list, list_flags] =
-      add<SignerListFlags>(signer, "list", "Show the key files here, or a node's signers", run, signer_list_command);
+  const auto [list, list_flags] = add_verb<SignerListFlags>(
+      signer, "list", "Show the key files here, or a node's signers", run, signer_list_command);
   add_keystore_flags(*list, list_flags->keystore);
   list->add_flag("--api", list_flags->from_api, "Ask a node: who leads them, nonces, open transactions");
   add_api_flags(*list, list_flags->api);
@@ -155,7 +136,8 @@ void add_signer_operating(CLI::App& signer, std::function<int()>& run) {
         {"accept-reconcile", "Accept that the chain's nonce is right, and go on from there (operators)"}}) {
     SignerActFlags initial;
     initial.verb = verb;
-    const auto [command, flags] = add<SignerActFlags>(signer, verb, help, run, signer_act_command, std::move(initial));
+    const auto [command, flags] =
+        add_verb<SignerActFlags>(signer, verb, help, run, signer_act_command, std::move(initial));
     command->add_option("address", flags->signer, "Of the signer")->required();
     command->add_option("--chain-id", flags->chain_id, "Needed when the node has several chains");
     command->add_option("--reason", flags->reason, "Why, for the record")->required();

@@ -13,12 +13,12 @@
 namespace fencepost {
 
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitFailed = 1;       // or refused
-inline constexpr int kExitUsage = 2;        // the command line, the configuration or the request is wrong
-inline constexpr int kExitTxFailed = 3;     // the transaction ended FAILED_FINAL
-inline constexpr int kExitNotYet = 4;       // it is not there yet, and the time is over
-inline constexpr int kExitNotFound = 5;     // there is no such thing
-inline constexpr int kExitUnavailable = 6;  // cannot be reached, or too busy: the same may succeed later
+inline constexpr int kExitFailed = 1;         // or refused
+inline constexpr int kExitUsage = 2;          // the command line, the configuration or the request is wrong
+inline constexpr int kExitFailedForGood = 3;  // the transaction ended FAILED_FINAL, the transfer rejected
+inline constexpr int kExitNotYet = 4;         // it is not there yet, and the time is over
+inline constexpr int kExitNotFound = 5;       // there is no such thing
+inline constexpr int kExitUnavailable = 6;    // cannot be reached, or too busy: the same may succeed later
 
 // Where a command finds its configuration.
 struct ConfigFlags {

@@ -1,21 +1,15 @@
 #include "node/tx_commands.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 
-#include "base/clock.hpp"
-#include "base/duration_text.hpp"
-#include "base/random.hpp"
-#include "base/uuid.hpp"
 #include "http/uri.hpp"
 #include "node/amount.hpp"
+#include "node/api_command.hpp"
 #include "node/commands.hpp"
 #include "node/tx_view.hpp"
 #include "node/tx_watcher.hpp"
@@ -25,27 +19,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kPage = 200;  // the most that the API gives at once
-
-Result<ApiClient> connect(const ApiFlags& flags) {
-  auto access = find_api(flags, process_environment());
-  if (!access) return fail(access.error());
-  return ApiClient(std::move(*access));
-}
-
 std::string tx_target(const std::string& tx_id) {
   return "/api/v1/tx/" + http::percent_encode(tx_id);
-}
-
-void print_json(const json::value& value) {
-  fmt::print("{}\n", json::serialize(value));
-}
-
-const json::array& items_of(const json::value& answer) {
-  static const json::array kNone;
-  const auto* object = answer.if_object();
-  const auto* items = object == nullptr ? nullptr : object->if_contains("items");
-  return items != nullptr && items->is_array() ? items->get_array() : kNone;
 }
 
 Result<WatchOptions> watch_options(const std::string& goal, const std::string& timeout, bool as_json) {
@@ -53,11 +28,9 @@ Result<WatchOptions> watch_options(const std::string& goal, const std::string& t
   options.goal = goal == "submitted" ? WatchGoal::kSubmitted
                  : goal == "mined"   ? WatchGoal::kMined
                                      : WatchGoal::kConfirmed;
-  if (!timeout.empty()) {
-    const auto duration = parse_duration(timeout);
-    if (!duration) return fail(duration.error());
-    options.timeout = *duration;
-  }
+  auto limit = read_timeout(timeout);
+  if (!limit) return fail(limit.error());
+  options.timeout = *limit;
   options.json = as_json;
   options.live = !as_json && ::isatty(STDOUT_FILENO) == 1;
   const auto* no_color = std::getenv("NO_COLOR");
@@ -67,22 +40,9 @@ Result<WatchOptions> watch_options(const std::string& goal, const std::string& t
 }
 
 int watch(Api& api, const std::string& tx_id, const WatchOptions& options) {
-  const WatchWorld world{.api = api,
-                         .print =
-                             [](std::string_view text) {
-                               fmt::print("{}", text);
-                               std::fflush(stdout);
-                             },
-                         .now = [] { return std::chrono::steady_clock::now(); },
-                         .sleep = [](std::chrono::milliseconds pause) { std::this_thread::sleep_for(pause); }};
+  const auto world = terminal_world(api);
   const auto code = watch_tx(world, http::percent_encode(tx_id), options);
   return code ? *code : report(code.error());
-}
-
-std::string new_request_id() {
-  SystemClock clock;
-  SystemRandom random;
-  return UuidGenerator(clock, random).next().to_string();
 }
 
 }  // namespace
@@ -174,22 +134,11 @@ std::string list_target(const TxListFlags& flags, std::size_t limit, const std::
 int tx_list_command(const TxListFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  json::array all;
-  std::string cursor;
-  do {
-    const auto page = api->get(list_target(flags, std::min(kPage, flags.limit - all.size()), cursor));
-    if (!page) return report(page.error());
-    for (const auto& tx : items_of(*page)) all.push_back(tx);
-    cursor = text_at(*page, "nextCursor");
-  } while (!cursor.empty() && all.size() < flags.limit);
-  if (flags.json) {
-    print_json(all);
-  } else if (all.empty()) {
-    fmt::print("no transactions\n");
-  } else {
-    fmt::print("{}", tx_table(all));
-    if (!cursor.empty()) fmt::print("and more: raise --limit\n");
-  }
+  const auto list = read_pages(*api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+    return list_target(flags, limit, cursor);
+  });
+  if (!list) return report(list.error());
+  print_list(*list, flags.json, "no transactions", tx_table);
   return kExitDone;
 }
 

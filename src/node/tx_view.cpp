@@ -18,37 +18,10 @@ namespace json = boost::json;
 constexpr std::size_t kReasonColumns = 60;
 constexpr std::size_t kRequestIdColumns = 24;
 
-const json::value* find(const json::value& value, std::string_view path) {
-  const auto* at = &value;
-  while (true) {
-    const auto dot = path.find('.');
-    const auto* object = at->if_object();
-    at = object == nullptr ? nullptr : object->if_contains(path.substr(0, dot));
-    if (at == nullptr || at->is_null()) return nullptr;
-    if (dot == std::string_view::npos) return at;
-    path.remove_prefix(dot + 1);
-  }
-}
-
 std::string array_text(const json::value& value, std::string_view path, std::string (*table)(const json::array&)) {
-  const auto* found = find(value, path);
+  const auto* found = find_at(value, path);
   const auto* array = found == nullptr ? nullptr : found->if_array();
   return array == nullptr || array->empty() ? "" : "\n" + table(*array);
-}
-
-constexpr std::size_t kToSeconds = 19;
-constexpr std::size_t kToMilliseconds = 23;
-
-// "2026-11-15T19:45:18.123456Z" as "2026-11-15 19:45:18": so much of it, for a place that says UTC.
-std::string when(const json::value& value, std::string_view path, std::size_t length = kToSeconds) {
-  auto text = text_at(value, path).substr(0, length);
-  if (const auto t = text.find('T'); t != std::string::npos) text[t] = ' ';
-  return text;
-}
-
-std::string when_utc(const json::value& value, std::string_view path) {
-  const auto text = when(value, path);
-  return text.empty() ? "" : text + " UTC";
 }
 
 std::string amount_at(const json::value& value, std::string_view path) {
@@ -81,18 +54,6 @@ std::string attempts_table(const json::array& attempts) {
 }
 
 }  // namespace
-
-std::string text_at(const json::value& value, std::string_view path) {
-  const auto* found = find(value, path);
-  if (found == nullptr) return "";
-  return found->is_string() ? std::string(found->get_string()) : json::serialize(*found);
-}
-
-std::optional<std::int64_t> int_at(const json::value& value, std::string_view path) {
-  const auto number = parse_uint256(text_at(value, path));
-  if (!number || *number > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
-  return number->convert_to<std::int64_t>();
-}
 
 std::string state_text(const json::value& tx) {
   const auto state = text_at(tx, "state");
@@ -151,7 +112,7 @@ std::string signer_table(const json::array& signers) {
   TextTable table({"SIGNER", "CHAIN", "LEADER", "TOKEN", "NEXT", "ON CHAIN", "OPEN", "OLDEST OPEN (UTC)", ""});
   for (const auto& signer : signers) {
     std::string counts;
-    if (const auto* by_state = find(signer, "counts"); by_state != nullptr && by_state->is_object()) {
+    if (const auto* by_state = find_at(signer, "counts"); by_state != nullptr && by_state->is_object()) {
       for (const auto& [state, count] : by_state->get_object()) {
         counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", json::serialize(count), std::string_view(state));
       }

@@ -4,19 +4,13 @@
 // not break an older command.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include <boost/json/value.hpp>
 
-namespace fencepost {
+#include "node/answer_text.hpp"
 
-// A member as text; empty when it is not there or null. `path` may go down: "payload.to".
-std::string text_at(const boost::json::value& value, std::string_view path);
-// A member that is a whole number, or a text that is one, decimal or 0x.
-std::optional<std::int64_t> int_at(const boost::json::value& value, std::string_view path);
+namespace fencepost {
 
 // "TRACKING (mined)"
 std::string state_text(const boost::json::value& tx);

@@ -21,21 +21,6 @@ constexpr auto kTx = R"({
                 "createdAt": "2026-11-15T19:45:18.500000Z"}]
 })";
 
-TEST(tx_view, finds_members_and_numbers_of_any_spelling) {
-  const auto tx = json::parse(kTx);
-  EXPECT_EQ(text_at(tx, "payload.to"), "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc");
-  EXPECT_EQ(text_at(tx, "payload.nothing.below"), "");
-  EXPECT_EQ(text_at(tx, "error"), "");
-  EXPECT_EQ(text_at(tx, "nonce"), "7");
-  EXPECT_EQ(text_at(tx, "state.x"), "");
-  EXPECT_EQ(int_at(tx, "receipt.blockNumber"), 16);
-  EXPECT_EQ(int_at(tx, "nonce"), 7);
-  EXPECT_EQ(int_at(tx, "gas"), 21000);
-  EXPECT_EQ(int_at(tx, "state"), std::nullopt);
-  EXPECT_EQ(int_at(json::parse(R"({"a": "0xffffffffffffffffffff"})"), "a"), std::nullopt);
-  EXPECT_EQ(int_at(json::parse(R"({"a": -1})"), "a"), std::nullopt);
-}
-
 TEST(tx_view, one_transaction_is_told_in_full) {
   EXPECT_EQ(tx_details(json::parse(kTx)),
             "transaction  0193309a-0000-7000-8000-000000000001\n"

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 
-#include "node/api_client.hpp"
+#include "node/api_watch.hpp"
 #include "node/tx_progress.hpp"
 
 namespace fencepost {
@@ -22,15 +20,7 @@ struct WatchOptions {
   Paint paint = Paint::kPlain;
 };
 
-// What surrounds a watch, so that tests own it.
-struct WatchWorld {
-  Api& api;
-  std::function<void(std::string_view)> print;
-  std::function<std::chrono::steady_clock::time_point()> now;
-  std::function<void(std::chrono::milliseconds)> sleep;
-};
-
-// How it ended, as the process's exit code: kExitDone when it got there, kExitTxFailed when it is FAILED_FINAL,
+// How it ended, as the process's exit code: kExitDone when it got there, kExitFailedForGood when it is FAILED_FINAL,
 // kExitNotYet when the time is over. The error when there is no such transaction or it may not be seen; and when the
 // server cannot be reached for a minute: a node that restarts meanwhile is only waited for.
 Result<int> watch_tx(const WatchWorld& world, const std::string& tx_id, const WatchOptions& options);

@@ -114,7 +114,7 @@ TEST(tx_watcher, redraws_the_progress_on_a_terminal) {
 
 TEST(tx_watcher, says_by_its_exit_code_that_it_failed) {
   ScriptedApi api({{kFailed}});
-  EXPECT_EQ(watch(api).code, kExitTxFailed);
+  EXPECT_EQ(watch(api).code, kExitFailedForGood);
 }
 
 TEST(tx_watcher, stops_at_an_earlier_goal_or_at_the_end_before_it) {
@@ -123,7 +123,7 @@ TEST(tx_watcher, stops_at_an_earlier_goal_or_at_the_end_before_it) {
   ScriptedApi submitted({{kAllocated}, {kTracking}});
   EXPECT_EQ(watch(submitted, {.goal = WatchGoal::kSubmitted, .timeout = {}}).code, kExitDone);
   ScriptedApi failed({{kAllocated}, {kFailed}});
-  EXPECT_EQ(watch(failed, {.goal = WatchGoal::kSubmitted, .timeout = {}}).code, kExitTxFailed);
+  EXPECT_EQ(watch(failed, {.goal = WatchGoal::kSubmitted, .timeout = {}}).code, kExitFailedForGood);
 }
 
 TEST(tx_watcher, gives_up_when_the_time_is_over) {

@@ -1,0 +1,217 @@
+// `fencepost transfer …`, as a person at a terminal and a script meet it: a real node, a real PostgreSQL.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+#include "tests/support/eventually.hpp"
+#include "tests/support/fencepost.hpp"
+#include "tests/support/postgres.hpp"
+
+namespace fencepost::test {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr auto kNobody = "01890000-0000-7000-8000-000000000000";
+
+class CliTransfer : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(config_) << "database:\n  dsn: \"" << db_.dsn() << "\"\nhttp:\n  port: " << port_ << "\n";
+    ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
+    const auto made =
+        fencepost({"apikey", "create", "--config", config_.string(), "--json", "--label", "t", "--scope", "admin"});
+    ASSERT_EQ(made.status.code, 0) << made.err;
+    key_ = json::parse(made.out).at("key").as_string();
+    node_.emplace(std::vector<std::string>{"serve", "--config", config_.string()}, dir_ / "output");
+    ASSERT_TRUE(eventually([&] { return ask({.url = url() + "/readyz"}).status == 200; }, 30s)) << node_->output();
+  }
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+  Finished run(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{"transfer"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return fencepost(all, {"FENCEPOST_URL=" + url(), "FENCEPOST_API_KEY=" + key_});
+  }
+  // What it printed, of a command that must succeed.
+  std::string out_of(const std::vector<std::string>& arguments) {
+    const auto done = run(arguments);
+    EXPECT_EQ(done.status.code, 0) << done.out << done.err;
+    return done.out;
+  }
+  json::value json_of(std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    return json::parse(out_of(arguments));
+  }
+
+  void mint(const std::string& member, const std::string& amount) {
+    out_of({"mint", "--guild", "7", "--member", member, "--amount", amount, "--reason", "prize"});
+  }
+
+  TestDatabase db_;
+  TempDir dir_{"cli-transfer"};
+  std::filesystem::path config_ = dir_ / "fencepost.yaml";
+  std::uint16_t port_ = free_port();
+  std::string key_;
+  std::optional<RunningFencepost> node_;
+};
+
+// Of what was shown for a person: what follows the label in its line.
+std::string fact(const std::string& shown, const std::string& name) {
+  std::istringstream lines(shown);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(name + "  ")) return line.substr(line.find_first_not_of(' ', name.size()));
+  }
+  return "";
+}
+
+std::vector<std::string> send(const std::string& amount, const std::string& mode, std::vector<std::string> more = {}) {
+  std::vector<std::string> all{"send", "--guild", "7", "--from", "1", "--to", "2", "--amount", amount, "--mode", mode};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST_F(CliTransfer, money_is_made_moved_and_accounted_for) {
+  const auto minted = run({"mint", "--guild", "7", "--member", "1", "--amount", "100", "--reason", "prize"});
+  ASSERT_EQ(minted.status.code, 0) << minted.err;
+  EXPECT_EQ(fact(minted.out, "balance"), "100");
+  EXPECT_THAT(minted.err, StartsWith("key ")) << "so that a lost answer can be asked for again";
+
+  const auto sent = run(send("40", "sync", {"--key", "rent-1", "--reason", "rent"}));
+  ASSERT_EQ(sent.status.code, 0) << sent.err;
+  EXPECT_THAT(sent.err, IsEmpty()) << "the key was given, so there is nothing to remember";
+  EXPECT_EQ(fact(sent.out, "status"), "completed");
+  EXPECT_EQ(fact(sent.out, "balance of payer"), "60");
+  EXPECT_EQ(fact(sent.out, "balance of payee"), "40");
+  EXPECT_EQ(out_of(send("40", "sync", {"--key", "rent-1", "--reason", "rent"})), sent.out) << "and nothing moved twice";
+  const auto ledger_id = fact(sent.out, "ledger id");
+  EXPECT_EQ(fact(out_of({"get", fact(sent.out, "transfer")}), "ledger id"), ledger_id);
+
+  const auto statement = out_of({"statement", "--guild", "7", "--member", "1"});
+  EXPECT_THAT(statement, ContainsRegex("\n" + ledger_id + " +20.*  transfer +-40 +60 +2 .* rent\n"));
+  EXPECT_EQ(std::ranges::count(statement, '\n'), 3);
+  EXPECT_THAT(out_of({"statement", "--guild", "7", "--member", "1", "--limit", "1"}), HasSubstr("and more"));
+  EXPECT_EQ(json_of({"statement", "--guild", "7", "--member", "0"}).as_array().size(), 1U) << "where it came from";
+  const auto csv = run({"statement", "--guild", "7", "--member", "1", "--csv", "--limit", "1"});
+  EXPECT_THAT(csv.out, StartsWith("ledgerId,createdAt,kind,"));
+  EXPECT_THAT(csv.out, HasSubstr(",transfer,-40,60,2,"));
+  EXPECT_EQ(std::ranges::count(csv.out, '\n'), 2);
+  EXPECT_THAT(csv.err, HasSubstr("and more"));
+  EXPECT_THAT(run({"statement", "--guild", "7", "--member", "1", "--csv"}).err, IsEmpty());
+
+  const auto burnt = out_of({"burn", "--guild", "7", "--member", "2", "--amount", "15", "--reason", "fine"});
+  EXPECT_EQ(fact(burnt, "balance"), "25");
+}
+
+TEST_F(CliTransfer, a_refusal_says_why_with_its_facts) {
+  mint("1", "100");
+  const auto poor = run(send("150", "sync"));
+  EXPECT_EQ(poor.status.code, 1);
+  EXPECT_THAT(poor.out, IsEmpty());
+  EXPECT_THAT(poor.err, HasSubstr("  code: insufficient_balance\n"));
+  EXPECT_THAT(poor.err, HasSubstr("  balance: 100\n"));
+  EXPECT_THAT(poor.err, HasSubstr("  required: 150\n"));
+  out_of(send("1", "sync", {"--key", "k"}));
+  const auto soon = run(send("1", "sync"));
+  EXPECT_EQ(soon.status.code, 1);
+  EXPECT_THAT(soon.err, ContainsRegex("  code: cooldown\n(.*\n)*  until: 20"));
+  const auto other = run(send("2", "sync", {"--key", "k"}));
+  EXPECT_EQ(other.status.code, 1);
+  EXPECT_THAT(other.err, HasSubstr("idempotency_conflict"));
+}
+
+TEST_F(CliTransfer, a_transfer_of_the_pool_is_listed_watched_and_cancelled) {
+  EXPECT_EQ(out_of({"list", "--guild", "7"}), "no transfers\n");
+  const auto waiting = out_of(send("40", "pool", {"--expires-hours", "2", "--reason", "rent"}));
+  const auto id = fact(waiting, "transfer");
+  EXPECT_EQ(fact(waiting, "status"), "checking");
+  EXPECT_THAT(fact(out_of({"get", id}), "checks"), HasSubstr("balance failed"));
+  EXPECT_THAT(out_of({"list", "--guild", "7"}),
+              ContainsRegex("^TRANSFER .*\n" + id + "  checking +1 +2 +40 .* rent\n$"));
+  EXPECT_EQ(json_of({"list", "--guild", "7", "--status", "checking"}).as_array().size(), 1U);
+  EXPECT_EQ(out_of({"list", "--guild", "7", "--status", "completed"}), "no transfers\n");
+  const auto early = run({"watch", id, "--timeout", "100ms"});
+  EXPECT_EQ(early.status.code, 4) << early.err;
+  EXPECT_THAT(early.out, HasSubstr("  checking   retry "));
+
+  EXPECT_EQ(fact(out_of({"cancel", id}), "status"), "rejected");
+  const auto watched = run({"watch", id});
+  EXPECT_EQ(watched.status.code, 3);
+  EXPECT_THAT(watched.out, HasSubstr("  rejected   transfer_cancelled\n"));
+  const auto again = run({"cancel", id});
+  EXPECT_EQ(again.status.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("not_cancellable"));
+
+  mint("1", "100");
+  const auto done = run(send("40", "pool", {"--wait", "--timeout", "30s"}));
+  EXPECT_EQ(done.status.code, 0) << done.out << done.err;
+  EXPECT_THAT(done.out, ContainsRegex("^transfer [-0-9a-f]+\n(.*\n)*.*  completed  ledger id [0-9]+\n$"));
+}
+
+TEST_F(CliTransfer, the_audit_says_by_its_exit_code_whether_all_money_is_there) {
+  mint("1", "100");
+  const auto holds = run({"audit"});
+  EXPECT_EQ(holds.status.code, 0) << holds.out << holds.err;
+  EXPECT_THAT(holds.out, HasSubstr("ok     supply_balances\n"));
+  EXPECT_THAT(holds.out, testing::Not(HasSubstr("WRONG")));
+  db_.exec("UPDATE economy.accounts SET balance = balance + 5 WHERE guild_id = 7 AND member_id = 1");
+  const auto broken = run({"audit"});
+  EXPECT_EQ(broken.status.code, 1);
+  EXPECT_THAT(broken.out, ContainsRegex("WRONG  balances_are_their_entries  1, such as guild 7, member 1: "));
+  const auto for_scripts = run({"audit", "--json"});
+  EXPECT_EQ(for_scripts.status.code, 1);
+  EXPECT_EQ(json::parse(for_scripts.out).at("ok"), false);
+}
+
+TEST_F(CliTransfer, what_goes_wrong_says_so_and_has_its_exit_code) {
+  const struct {
+    int exit_code;
+    std::string told;  // on stderr
+    std::vector<std::string> arguments;
+  } cases[] = {
+      {2, "--guild is required", {"send"}},
+      {2, "expected a whole number from 1 to 9223372036854775807, got '0'", send("0", "sync")},
+      {2, "got '-5'", send("-5", "sync")},
+      {2, "got '1.5'", send("1.5", "sync")},
+      {2, "got '010'", send("010", "sync")},
+      {2, "got '9223372036854775808'", send("9223372036854775808", "sync")},
+      {2, "--mode", send("1", "later")},
+      {2, "--wait", send("1", "pool", {"--timeout", "5s"})},
+      {2, "expected a duration", {"watch", kNobody, "--timeout", "soon"}},
+      {2, "field: expiresHours", send("1", "sync", {"--expires-hours", "2"})},
+      {2, "field: targetId", {"send", "--guild", "7", "--from", "1", "--to", "1", "--amount", "1"}},
+      {2, "parameter: status", {"list", "--guild", "7", "--status", "lost"}},
+      {2, "--reason is required", {"mint", "--guild", "7", "--member", "1", "--amount", "1"}},
+      {2, "got '0'", {"mint", "--guild", "7", "--member", "0", "--amount", "1", "--reason", "r"}},
+      {5, "no_such_transfer", {"get", kNobody}},
+      {5, "no_such_transfer", {"watch", kNobody}},
+      {5, "no_such_transfer", {"cancel", kNobody}},
+      {5, "no_such_account", {"statement", "--guild", "7", "--member", "1"}},
+      {5, "no_such_account", {"statement", "--guild", "7", "--member", "1", "--csv"}},
+      {1, "bad_api_key", {"audit", "--api-key", "fp_wrong"}},
+      {6, "http://127.0.0.1:1", {"audit", "--url", "http://127.0.0.1:1"}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("fencepost transfer {}", fmt::join(c.arguments, " ")));
+    const auto failed = run(c.arguments);
+    EXPECT_EQ(failed.status.code, c.exit_code) << failed.out << failed.err;
+    EXPECT_THAT(failed.err, HasSubstr(c.told));
+    EXPECT_THAT(failed.out, IsEmpty());
+  }
+  EXPECT_EQ(db_.exec("SELECT count(*) FROM economy.transactions"), "0");
+}
+
+}  // namespace
+}  // namespace fencepost::test
