@@ -32,16 +32,22 @@ function(fencepost_module name)
   endif()
 endfunction()
 
-# All targets have the same flags, so one precompiled header serves them all.
+# All targets have the same flags, so one precompiled header serves all of the product, and one all tests.
 function(fencepost_use_pch target)
-  if(NOT TARGET fencepost_pch)
-    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/pch.cpp" CONTENT "")  # touched only when it is not there
-    add_library(fencepost_pch STATIC "${CMAKE_BINARY_DIR}/pch.cpp")
-    target_link_libraries(fencepost_pch PRIVATE fencepost_asio fmt::fmt spdlog::spdlog fencepost_flags)
-    target_precompile_headers(fencepost_pch PRIVATE "${CMAKE_SOURCE_DIR}/src/base/pch.hpp")
+  _fencepost_use_pch(${target} fencepost_pch "${CMAKE_SOURCE_DIR}/src/base/pch.hpp")
+endfunction()
+
+# _fencepost_use_pch(target pch header libraries…): `pch` is made for the first that asks for it.
+function(_fencepost_use_pch target pch header)
+  if(NOT TARGET ${pch})
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${pch}.cpp" CONTENT "")  # touched only when it is not there
+    add_library(${pch} STATIC "${CMAKE_BINARY_DIR}/${pch}.cpp")
+    target_include_directories(${pch} PRIVATE "${CMAKE_SOURCE_DIR}/src")
+    target_link_libraries(${pch} PRIVATE fencepost_asio fmt::fmt spdlog::spdlog fencepost_flags ${ARGN})
+    target_precompile_headers(${pch} PRIVATE "${header}")
   endif()
   target_link_libraries(${target} PRIVATE spdlog::spdlog)
-  target_precompile_headers(${target} REUSE_FROM fencepost_pch)
+  target_precompile_headers(${target} REUSE_FROM ${pch})
 endfunction()
 
 # fencepost_test(name label sources…): a GoogleTest binary, each test of which ctest runs in its own process.
@@ -52,7 +58,8 @@ function(fencepost_test name label)
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main fencepost_test_basics fencepost_flags)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(${name} PRIVATE fencepost_asio fmt::fmt)
-  fencepost_use_pch(${name})
+  _fencepost_use_pch(${name} fencepost_test_pch "${CMAKE_SOURCE_DIR}/tests/support/pch.hpp"
+    GTest::gtest GTest::gmock)
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${label} TIMEOUT 180)
   # unit_tests, pg_tests, integration_tests: all binaries of a label.

@@ -37,3 +37,4 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
+#include <boost/multiprecision/cpp_int.hpp>
