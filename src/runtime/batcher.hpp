@@ -2,20 +2,24 @@
 // next.
 //
 // Requests are spread over lanes by key, so that those of one key are handled in the order they came, one batch at a
-// time. Each lane is pinned to a loop; `submit` may be called from any loop of the runtime, and gets its answer there.
-// Bounded: a full lane refuses.
+// time. Lanes take turns, which makes batches large; only when a lane's line has grown long does it not wait for the
+// others. Each lane is pinned to a loop; `submit` may be called from any loop of the runtime, and gets its answer
+// there. Bounded: a full lane refuses.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <expected>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 
 #include "base/error.hpp"
@@ -33,6 +37,7 @@ struct BatcherOptions {
   std::string name;
   std::size_t lanes = 2;
   std::size_t max_batch = 256;
+  std::size_t long_line = 20;      // a lane with so many does not wait for its turn
   std::size_t queue_limit = 8192;  // waiting in one lane
 };
 
@@ -101,21 +106,62 @@ class Batcher {
     Executor home;
     BoundedQueue<PendingPtr> queue;
     TaskGroup group;
+    std::shared_ptr<Completion<bool>> turn;  // the one that it has or waits for
   };
+
+  // A lane's leave to have a batch under way, asked for by making one of these and given back by its end.
+  class Turn {
+   public:
+    Turn(Batcher& batcher, Lane& lane) : batcher_(batcher), lane_(lane) {
+      lane.turn = std::make_shared<Completion<bool>>(lane.home);
+      const std::scoped_lock lock(batcher.turns_);
+      batcher.in_line_.push_back(&lane);
+      if (batcher.under_way_ == 0 || lane.queue.size() >= batcher.options_.long_line) batcher.give_turn(lane);
+    }
+    ~Turn() {
+      const std::scoped_lock lock(batcher_.turns_);
+      if (std::erase(batcher_.in_line_, &lane_) > 0) return;  // cancelled before it came
+      if (--batcher_.under_way_ == 0 && !batcher_.in_line_.empty()) batcher_.give_turn(*batcher_.in_line_.front());
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+    awaitable<> come() { co_await lane_.turn->wait(); }
+
+   private:
+    Batcher& batcher_;
+    Lane& lane_;
+  };
+
+  // With turns_ held, on any loop.
+  void give_turn(Lane& lane) {
+    std::erase(in_line_, &lane);
+    ++under_way_;
+    asio::dispatch(lane.home, [turn = lane.turn] { turn->complete(true); });
+  }
 
   void enqueue(Lane& lane, PendingPtr pending) {
     auto copy = pending;
-    if (!stopping_ && lane.queue.try_push(std::move(copy))) return;
+    if (!stopping_ && lane.queue.try_push(std::move(copy))) {
+      if (lane.queue.size() == options_.long_line) skip_the_line(lane);
+      return;
+    }
     refused_total_.Increment();
     const auto busy = std::make_exception_ptr(Exception(
         unavailable("busy", "too many requests are waiting; try again shortly").after(std::chrono::seconds(1))));
     deliver({std::move(pending)}, {}, busy);
   }
 
+  void skip_the_line(Lane& lane) {
+    const std::scoped_lock lock(turns_);
+    if (std::ranges::find(in_line_, &lane) != in_line_.end()) give_turn(lane);
+  }
+
   awaitable<> serve(Lane& lane) {
-    for (;;) {
-      auto pending = co_await lane.queue.pop_some(options_.max_batch);
-      if (pending.empty()) co_return;
+    while (co_await lane.queue.wait()) {
+      Turn turn(*this, lane);
+      co_await turn.come();
+      auto pending = lane.queue.take(options_.max_batch);
       std::vector<Item> items;
       items.reserve(pending.size());
       for (auto& p : pending) items.push_back(std::move(p->item));
@@ -161,6 +207,9 @@ class Batcher {
   BatcherOptions options_;
   Handler handler_;
   std::atomic<bool> stopping_{false};
+  std::mutex turns_;  // guards the two below
+  std::vector<Lane*> in_line_;
+  std::size_t under_way_ = 0;
   std::vector<std::unique_ptr<Lane>> lanes_;
   Metrics::Counter& batches_total_;
   Metrics::Counter& items_total_;

@@ -51,8 +51,8 @@ struct House {
   }
 
   // Submits from the given loop, in the background.
-  std::future<int> submit(std::size_t loop, int item) {
-    return asio::co_spawn(runtime.loop(loop), batcher.submit("key", item), asio::use_future);
+  std::future<int> submit(std::size_t loop, int item, const std::string& key = "key") {
+    return asio::co_spawn(runtime.loop(loop), batcher.submit(key, item), asio::use_future);
   }
 
   Runtime runtime{{.threads = 2}};
@@ -125,6 +125,62 @@ TEST(batcher, stopping_finishes_what_is_in_line_and_refuses_the_rest) {
   EXPECT_EQ(running.get(), 2);
   EXPECT_EQ(waiting.get(), 4);
   EXPECT_THROW(house->submit(0, 3).get(), Exception);
+}
+
+// Keys of different lanes.
+std::pair<std::string, std::string> two_keys(std::size_t lanes) {
+  for (int i = 0;; ++i) {
+    const auto other = std::to_string(i);
+    if (stable_hash(other) % lanes != stable_hash("key") % lanes) return {"key", other};
+  }
+}
+
+TEST(batcher, lanes_take_turns_while_their_lines_are_short) {
+  House house({.name = "doubler", .lanes = 2, .long_line = 3});
+  const auto [one, other] = two_keys(2);
+  house.held = true;
+  auto running = house.submit(0, 1, one);
+  ASSERT_TRUE(eventually([&] { return house.batch_count() == 1; }));
+  std::vector<std::future<int>> waiting;
+  for (int i = 2; i <= 3; ++i) waiting.push_back(house.submit(0, i, other));
+  for (std::size_t loop : {0, 1, 0, 1}) house.runtime.run_on(loop, test::turns());
+  EXPECT_EQ(house.batch_count(), 1U) << "the other lane did not wait";
+  // The third makes its line a long one.
+  waiting.push_back(house.submit(0, 4, other));
+  ASSERT_TRUE(eventually([&] { return house.batch_count() == 2; }));
+  auto behind = house.submit(0, 5, one);
+  house.held = false;
+  EXPECT_EQ(running.get(), 2);
+  EXPECT_EQ(behind.get(), 10);
+  for (auto& one_of_them : waiting) one_of_them.get();
+  EXPECT_THAT(house.batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3, 4), ElementsAre(5)));
+}
+
+TEST(batcher, a_lane_that_waits_for_its_turn_gets_it_when_the_other_ends) {
+  House house({.name = "doubler", .lanes = 2});
+  const auto [one, other] = two_keys(2);
+  house.held = true;
+  auto running = house.submit(0, 1, one);
+  ASSERT_TRUE(eventually([&] { return house.batch_count() == 1; }));
+  auto waiting = house.submit(1, 2, other);
+  house.held = false;
+  EXPECT_EQ(running.get(), 2);
+  EXPECT_EQ(waiting.get(), 4);
+}
+
+TEST(batcher, stopping_takes_waiting_lanes_along) {
+  auto house = std::make_unique<House>(BatcherOptions{.name = "doubler", .lanes = 2});
+  const auto [one, other] = two_keys(2);
+  house->held = true;
+  auto running = house->submit(0, 1, one);
+  ASSERT_TRUE(eventually([&] { return house->batch_count() == 1; }));
+  auto waiting = house->submit(1, 2, other);
+  for (std::size_t loop : {0, 1, 0, 1}) house->runtime.run_on(loop, test::turns());
+  auto stopped = asio::co_spawn(house->runtime.loop(1), house->batcher.stop(house->runtime, 10s), asio::use_future);
+  house->held = false;
+  stopped.get();
+  EXPECT_EQ(running.get(), 2);
+  EXPECT_EQ(waiting.get(), 4);
 }
 
 awaitable<int> soon(int value) {

@@ -25,13 +25,18 @@ class BoundedQueue {
     return true;
   }
 
-  // At least one and at most `most` items, in order; empty once the queue is closed and drained. One consumer.
-  awaitable<std::vector<T>> pop_some(std::size_t most) {
+  // Until there is something to take; false once the queue is closed and drained. One consumer.
+  awaitable<bool> wait() {
     while (items_.empty() && !closed_) {
       const auto [ec] = co_await changed_.async_wait(use_tuple);
       // Woken by try_push or close; an empty queue then means that this coroutine itself was cancelled.
       if (items_.empty() && !closed_) throw boost::system::system_error(ec);
     }
+    co_return !items_.empty();
+  }
+
+  // At most `most` items, in order.
+  std::vector<T> take(std::size_t most) {
     std::vector<T> out;
     const auto count = std::min(most, items_.size());
     out.reserve(count);
@@ -39,7 +44,7 @@ class BoundedQueue {
       out.push_back(std::move(items_.front()));
       items_.pop_front();
     }
-    co_return out;
+    return out;
   }
 
   // Refuses new items; what is queued can still be taken.

@@ -17,6 +17,12 @@ using test::turns;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+template <class T>
+awaitable<std::vector<T>> pop_some(BoundedQueue<T>& queue, std::size_t most) {
+  co_await queue.wait();
+  co_return queue.take(most);
+}
+
 // Takes batches until the queue is drained or the taker is cancelled, and writes them down.
 struct Taker {
   BoundedQueue<int>& queue;
@@ -26,7 +32,7 @@ struct Taker {
   awaitable<> run(std::size_t most) {
     try {
       while (true) {
-        auto batch = co_await queue.pop_some(most);
+        auto batch = co_await pop_some(queue, most);
         batches.push_back(batch);
         if (batch.empty()) co_return;
       }
@@ -56,9 +62,9 @@ TEST(bounded_queue, gathers_a_batch_while_the_consumer_is_busy) {
   on_loop([]() -> awaitable<> {
     BoundedQueue<int> queue(co_await this_executor(), 10);
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(queue.try_push(int{i}));
-    const auto first = co_await queue.pop_some(3);
+    const auto first = co_await pop_some(queue, 3);
     EXPECT_THAT(first, ElementsAre(0, 1, 2));
-    const auto second = co_await queue.pop_some(3);
+    const auto second = co_await pop_some(queue, 3);
     EXPECT_THAT(second, ElementsAre(3, 4));
     EXPECT_EQ(queue.size(), 0U);
   });
@@ -87,7 +93,7 @@ TEST(bounded_queue, refuses_when_full_and_leaves_the_item_with_the_caller) {
     auto second = std::make_unique<int>(2);
     EXPECT_FALSE(queue.try_push(std::move(second)));
     EXPECT_TRUE(second != nullptr && *second == 2);  // NOLINT(bugprone-use-after-move): that is what is promised
-    const auto taken = co_await queue.pop_some(1);
+    const auto taken = co_await pop_some(queue, 1);
     EXPECT_EQ(taken.size(), 1U);
     EXPECT_TRUE(queue.try_push(std::move(second)));
   });
@@ -101,11 +107,11 @@ TEST(bounded_queue, gives_what_is_left_after_close_and_then_nothing) {
     queue.close();
     EXPECT_TRUE(queue.closed());
     EXPECT_FALSE(queue.try_push(3));
-    const auto first = co_await queue.pop_some(1);
+    const auto first = co_await pop_some(queue, 1);
     EXPECT_THAT(first, ElementsAre(1));
-    const auto second = co_await queue.pop_some(1);
+    const auto second = co_await pop_some(queue, 1);
     EXPECT_THAT(second, ElementsAre(2));
-    const auto nothing = co_await queue.pop_some(1);
+    const auto nothing = co_await pop_some(queue, 1);
     EXPECT_THAT(nothing, IsEmpty());
   });
 }
@@ -136,7 +142,7 @@ TEST(bounded_queue, a_cancelled_consumer_leaves_and_the_queue_goes_on) {
     co_await group.stop(0ms);
     EXPECT_TRUE(taker.cancelled);
     EXPECT_TRUE(queue.try_push(1));
-    const auto next = co_await queue.pop_some(10);
+    const auto next = co_await pop_some(queue, 10);
     EXPECT_THAT(next, ElementsAre(1));
   });
 }
