@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,10 +21,10 @@ inline bool may_be_one_item(const QueryError& error) {
 // Answers for a set that is written in one transaction, in order. When PostgreSQL refuses it for what may be one item's
 // doing, nothing was written, and each half is tried by itself; `alone` answers for the one that is refused alone, and
 // for every item of a half that fails otherwise: the other half may have been written. What makes the whole set fail
-// otherwise is thrown. Both functions must outlive the call.
+// otherwise is thrown. The items and both functions must outlive the call.
 template <class Item, class Answer>
 awaitable<std::vector<Answer>> write_or_halve(
-    std::vector<Item> items, const std::function<awaitable<std::vector<Answer>>(std::vector<Item>)>& write,
+    std::span<const Item> items, const std::function<awaitable<std::vector<Answer>>(std::span<const Item>)>& write,
     const std::function<Answer(const Item&, const std::exception_ptr&)>& alone) {
   std::exception_ptr refused;
   try {
@@ -37,9 +38,7 @@ awaitable<std::vector<Answer>> write_or_halve(
     answers.push_back(alone(items.front(), refused));
     co_return answers;
   }
-  const auto middle = items.begin() + static_cast<std::ptrdiff_t>(items.size() / 2);
-  const std::vector<std::vector<Item>> halves{{items.begin(), middle}, {middle, items.end()}};
-  for (const auto& half : halves) {
+  for (const auto half : {items.first(items.size() / 2), items.subspan(items.size() / 2)}) {
     std::vector<Answer> some;
     std::exception_ptr failed;
     try {

@@ -66,7 +66,8 @@ constexpr Statement kSetSettings{"transfer_set_settings", R"(
 constexpr Statement kState{"transfer_pool_state", R"(
   SELECT waiting, approved, due,
          extract(epoch FROM clock_timestamp() - oldest_waiting_at)::double precision AS oldest_waiting,
-         extract(epoch FROM clock_timestamp() - oldest_due_at)::double precision AS oldest_due
+         extract(epoch FROM clock_timestamp() - oldest_due_at)::double precision AS oldest_due,
+         pg_notification_queue_usage() AS notify_queue
     FROM economy.fn_pool_state())"};
 constexpr Statement kWake{"transfer_wake", "SELECT pg_notify('economy_work', '')"};
 
@@ -111,7 +112,7 @@ struct Columns {
   std::vector<std::string> metadata;
   std::vector<std::optional<std::int32_t>> hours;
 
-  explicit Columns(const std::vector<NewTransfer>& transfers) {
+  explicit Columns(std::span<const NewTransfer> transfers) {
     for (const auto& t : transfers) {
       ids.push_back(t.transfer_id);
       guilds.push_back(t.guild_id);
@@ -206,7 +207,7 @@ awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const Statement& statement, V
 
 }  // namespace
 
-awaitable<std::vector<CreateResult>> PendingTransferGateway::create(const std::vector<NewTransfer>& transfers) {
+awaitable<std::vector<CreateResult>> PendingTransferGateway::create(std::span<const NewTransfer> transfers) {
   const Columns w(transfers);
   const auto rows = co_await run_alone(pool_, kCreate, w.ids, w.guilds, w.initiators, w.targets, w.amounts, w.reasons,
                                        w.metadata, w.hours, w.keys);
@@ -219,7 +220,7 @@ awaitable<std::vector<CreateResult>> PendingTransferGateway::create(const std::v
   co_return out;
 }
 
-awaitable<SyncResults> PendingTransferGateway::transfer_now(const std::vector<NewTransfer>& transfers) {
+awaitable<SyncResults> PendingTransferGateway::transfer_now(std::span<const NewTransfer> transfers) {
   const Columns w(transfers);
   const auto rows = co_await run_alone(pool_, kNow, w.ids, w.guilds, w.initiators, w.targets, w.amounts, w.reasons,
                                        w.metadata, w.keys);
@@ -353,7 +354,8 @@ awaitable<PoolState> PendingTransferGateway::pool_state() {
                       .approved = row.get<std::int64_t>("approved"),
                       .due = row.get<std::int64_t>("due"),
                       .oldest_waiting = seconds_of(row, "oldest_waiting"),
-                      .oldest_due = seconds_of(row, "oldest_due")};
+                      .oldest_due = seconds_of(row, "oldest_due"),
+                      .notify_queue = row.get<double>("notify_queue")};
 }
 
 awaitable<> PendingTransferGateway::wake_nodes() {

@@ -87,14 +87,15 @@ struct PoolState {
   std::int64_t due = 0;
   std::optional<std::chrono::milliseconds> oldest_waiting;  // since it was created
   std::optional<std::chrono::milliseconds> oldest_due;      // since it was due
+  double notify_queue = 0;  // how full PostgreSQL's queue of notifications is; at 1 every commit that notifies fails
 };
 
 class PendingTransferGateway {
  public:
   explicit PendingTransferGateway(pg::Pool& pool) : pool_(pool) {}
 
-  awaitable<std::vector<CreateResult>> create(const std::vector<NewTransfer>& transfers);
-  awaitable<SyncResults> transfer_now(const std::vector<NewTransfer>& transfers);
+  awaitable<std::vector<CreateResult>> create(std::span<const NewTransfer> transfers);
+  awaitable<SyncResults> transfer_now(std::span<const NewTransfer> transfers);
 
   // Takes at most `limit` that are due and does them, in one transaction. `only`: these and no others.
   awaitable<ProcessResult> process_due(std::size_t limit);

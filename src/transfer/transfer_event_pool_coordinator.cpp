@@ -37,6 +37,8 @@ TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Da
       due_(metrics.gauge("transfer_pool_due", "Transfers that somebody should look at now")),
       oldest_waiting_(metrics.gauge("transfer_pool_oldest_waiting_seconds", "Age of the oldest that waits")),
       oldest_due_(metrics.gauge("transfer_pool_oldest_due_seconds", "How long the oldest has been due")),
+      notify_queue_(metrics.gauge("pg_notification_queue_usage",
+                                  "How full PostgreSQL's queue of notifications is; full, commits that notify fail")),
       next_due_(home),
       worker_(
           home,
@@ -100,11 +102,11 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
 }
 
 awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
-  auto due = co_await PendingTransferGateway(database_.pool()).list_due(options_.batch);
+  const auto due = co_await PendingTransferGateway(database_.pool()).list_due(options_.batch);
   std::vector<Uuid> at_fault;
-  const std::function<awaitable<std::vector<ProcessResult>>(std::vector<Uuid>)> write =
-      [this](std::vector<Uuid> some) -> awaitable<std::vector<ProcessResult>> {
-    auto done = co_await PendingTransferGateway(database_.pool()).process_only(some);
+  const std::function<awaitable<std::vector<ProcessResult>>(std::span<const Uuid>)> write =
+      [this](std::span<const Uuid> some) -> awaitable<std::vector<ProcessResult>> {
+    auto done = co_await PendingTransferGateway(database_.pool()).process_only({some.begin(), some.end()});
     co_return std::vector<ProcessResult>(some.size(), done);
   };
   // Only what is refused by itself is put off; when the database is gone, all of it is tried again.
@@ -119,7 +121,7 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
         }
         return ProcessResult{};
       };
-  if (!due.empty()) co_await pg::write_or_halve<Uuid, ProcessResult>(std::move(due), write, alone);
+  if (!due.empty()) co_await pg::write_or_halve<Uuid, ProcessResult>(due, write, alone);
   for (const auto& id : at_fault) {
     log::error("a transfer cannot be processed and is put off", {{"transferId", id.to_string()}});
     put_off_total_.Increment();
@@ -142,6 +144,7 @@ awaitable<Worker::Next> TransferEventPoolCoordinator::measure() {
   due_.Set(static_cast<double>(state.due));
   oldest_waiting_.Set(seconds(state.oldest_waiting));
   oldest_due_.Set(seconds(state.oldest_due));
+  notify_queue_.Set(state.notify_queue);
   co_return Worker::Next::kRest;
 }
 

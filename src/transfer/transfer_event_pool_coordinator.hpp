@@ -43,6 +43,7 @@ class TransferEventPoolCoordinator {
   Metrics::Gauge& due_;
   Metrics::Gauge& oldest_waiting_;
   Metrics::Gauge& oldest_due_;
+  Metrics::Gauge& notify_queue_;
   asio::steady_timer next_due_;
   Worker worker_;
   Worker expiry_;

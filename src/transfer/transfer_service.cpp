@@ -79,12 +79,12 @@ void TransferService::count(Mode mode, std::string_view result) {
 }
 
 awaitable<std::vector<TransferService::Created>> TransferService::create(std::vector<NewTransfer> items) {
-  const std::function<awaitable<std::vector<Created>>(std::vector<NewTransfer>)> write =
-      [this](std::vector<NewTransfer> some) { return create_once(std::move(some)); };
-  co_return co_await pg::write_or_halve<NewTransfer, Created>(std::move(items), write, alone<Created>);
+  const std::function<awaitable<std::vector<Created>>(std::span<const NewTransfer>)> write =
+      [this](std::span<const NewTransfer> some) { return create_once(some); };
+  co_return co_await pg::write_or_halve<NewTransfer, Created>(items, write, alone<Created>);
 }
 
-awaitable<std::vector<TransferService::Created>> TransferService::create_once(std::vector<NewTransfer> items) {
+awaitable<std::vector<TransferService::Created>> TransferService::create_once(std::span<const NewTransfer> items) {
   auto results = co_await gateway().create(items);
   bool due = false;
   for (const auto& result : results) due = due || result.status == TransferStatus::kApproved;
@@ -93,12 +93,12 @@ awaitable<std::vector<TransferService::Created>> TransferService::create_once(st
 }
 
 awaitable<std::vector<TransferService::Moved>> TransferService::transfer_now(std::vector<NewTransfer> items) {
-  const std::function<awaitable<std::vector<Moved>>(std::vector<NewTransfer>)> write =
-      [this](std::vector<NewTransfer> some) { return transfer_once(std::move(some)); };
-  co_return co_await pg::write_or_halve<NewTransfer, Moved>(std::move(items), write, alone<Moved>);
+  const std::function<awaitable<std::vector<Moved>>(std::span<const NewTransfer>)> write =
+      [this](std::span<const NewTransfer> some) { return transfer_once(some); };
+  co_return co_await pg::write_or_halve<NewTransfer, Moved>(items, write, alone<Moved>);
 }
 
-awaitable<std::vector<TransferService::Moved>> TransferService::transfer_once(std::vector<NewTransfer> items) {
+awaitable<std::vector<TransferService::Moved>> TransferService::transfer_once(std::span<const NewTransfer> items) {
   auto results = co_await gateway().transfer_now(items);
   if (results.woken && on_due_) on_due_(false);
   co_return std::vector<Moved>(std::make_move_iterator(results.items.begin()),

@@ -68,9 +68,9 @@ class TransferService {
   using Moved = std::expected<SyncResult, std::exception_ptr>;
 
   awaitable<std::vector<Created>> create(std::vector<NewTransfer> items);
-  awaitable<std::vector<Created>> create_once(std::vector<NewTransfer> items);
+  awaitable<std::vector<Created>> create_once(std::span<const NewTransfer> items);
   awaitable<std::vector<Moved>> transfer_now(std::vector<NewTransfer> items);
-  awaitable<std::vector<Moved>> transfer_once(std::vector<NewTransfer> items);
+  awaitable<std::vector<Moved>> transfer_once(std::span<const NewTransfer> items);
   awaitable<Result<TransferOutcome>> into_pool(NewTransfer transfer);
   awaitable<Result<TransferOutcome>> at_once(NewTransfer transfer);
   void count(Mode mode, std::string_view result);

@@ -27,9 +27,8 @@ StepOutcome unstorable(const Step& step, const std::exception_ptr& refused) {
 
 awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps) {
   if (steps.empty()) co_return std::vector<StepOutcome>();
-  const std::function<awaitable<std::vector<StepOutcome>>(std::vector<Step>)> write = [this](std::vector<Step> some) {
-    return apply_steps(database.pool(), node(), std::move(some));
-  };
+  const std::function<awaitable<std::vector<StepOutcome>>(std::span<const Step>)> write =
+      [this](std::span<const Step> some) { return apply_steps(database.pool(), node(), {some.begin(), some.end()}); };
   const auto outcomes = co_await pg::write_or_halve<Step, StepOutcome>(steps, write, unstorable);
   std::vector<SignerLease> fenced;
   std::vector<Uuid> changed;

@@ -11,6 +11,7 @@
 #include "pg/database.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/runtime.hpp"
+#include "tx/attempt_store.hpp"
 #include "tx/lease_manager.hpp"
 #include "tx/options.hpp"
 #include "tx/step_store.hpp"

@@ -7,6 +7,7 @@
 #include "runtime/worker.hpp"
 #include "tx/chain_context.hpp"
 #include "tx/final_block.hpp"
+#include "tx/work_store.hpp"
 
 namespace fencepost::tx {
 

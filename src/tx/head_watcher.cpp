@@ -50,22 +50,11 @@ Step HeadWatcher::stuck(const OpenHead& head, std::string sub_state, std::string
   return step;
 }
 
-// Those that have a head again keep the time at which it became one.
-void HeadWatcher::note_heads(const std::vector<OpenHead>& heads) {
-  const auto now = std::chrono::steady_clock::now();
-  decltype(head_since_) still;
-  for (const auto& head : heads) {
-    const auto known = head_since_.find(head.tx_id);
-    still.emplace(head.tx_id, known == head_since_.end() ? now : known->second);
-  }
-  head_since_ = std::move(still);
-}
-
 // What waited behind another nonce could not be mined before it: its time begins when it became the lowest.
 bool HeadWatcher::is_overdue(const OpenHead& head) const {
   const auto limit = chain_.options.stuck_after;
   return head.state != TxState::kStuck && head.since_submit && *head.since_submit >= limit &&
-         std::chrono::steady_clock::now() - head_since_.at(head.tx_id) >= limit;
+         (!head.since_head || *head.since_head >= limit);
 }
 
 // At most kLimit, beginning where the last round ended.
@@ -78,7 +67,6 @@ void HeadWatcher::take_turns(std::vector<OpenHead>& suspicious) {
 
 awaitable<Worker::Next> HeadWatcher::watch() {
   const auto heads = co_await open_heads(chain_.database.pool(), chain_.node(), chain_.chain_id());
-  note_heads(heads);
   std::vector<Step> steps;
   std::vector<OpenHead> suspicious;
   for (const auto& head : heads) {

@@ -4,11 +4,10 @@
 // Only the lowest one: those behind it are waiting, not stuck.
 #pragma once
 
-#include <unordered_map>
-
 #include "runtime/worker.hpp"
 #include "tx/chain_context.hpp"
 #include "tx/finality.hpp"
+#include "tx/work_store.hpp"
 
 namespace fencepost::tx {
 
@@ -22,7 +21,6 @@ class HeadWatcher {
 
  private:
   awaitable<Worker::Next> watch();
-  void note_heads(const std::vector<OpenHead>& heads);
   bool is_overdue(const OpenHead& head) const;
   void take_turns(std::vector<OpenHead>& suspicious);
   // Whether that was its end, so that the signer has another head now.
@@ -30,7 +28,6 @@ class HeadWatcher {
   Step stuck(const OpenHead& head, std::string sub_state, std::string why) const;
 
   ChainContext& chain_;
-  std::unordered_map<Uuid, std::chrono::steady_clock::time_point> head_since_;  // as far as this node knows
   std::size_t turn_ = 0;
   Worker worker_;
 };

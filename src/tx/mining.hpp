@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tx/chain_context.hpp"
+#include "tx/work_store.hpp"
 
 namespace fencepost::tx {
 

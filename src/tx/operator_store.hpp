@@ -8,9 +8,9 @@
 
 #include "base/uuid.hpp"
 #include "pg/pool.hpp"
+#include "tx/attempt_store.hpp"
 #include "tx/lease.hpp"
 #include "tx/state.hpp"
-#include "tx/step_store.hpp"
 
 namespace fencepost::tx {
 

@@ -5,11 +5,14 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "tx/attempt_store.hpp"
 #include "tx/create_store.hpp"
 #include "tx/cursor_store.hpp"
+#include "tx/fenced_rows.hpp"
 #include "tx/protocol_test_support.hpp"
 #include "tx/step_store.hpp"
 #include "tx/tx_store.hpp"
+#include "tx/work_store.hpp"
 
 namespace fencepost::tx {
 namespace {

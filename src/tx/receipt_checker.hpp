@@ -5,6 +5,7 @@
 
 #include "runtime/worker.hpp"
 #include "tx/chain_context.hpp"
+#include "tx/work_store.hpp"
 
 namespace fencepost::tx {
 

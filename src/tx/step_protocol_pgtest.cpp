@@ -2,9 +2,11 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include "outbox/outbox_store.hpp"
+#include "tx/attempt_store.hpp"
 #include "tx/protocol_test_support.hpp"
 #include "tx/step_store.hpp"
 #include "tx/tx_store.hpp"
+#include "tx/work_store.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -339,6 +341,7 @@ TEST_F(StepProtocol, a_claim_tells_how_often_these_bytes_were_claimed) {
     EXPECT_EQ(co_await claims_of(claim_of(lease, id, 2, hash_of(1))), 1);
     EXPECT_EQ(co_await claims_of(claim_of(lease, id, 1, hash_of(2))), 2);
   });
+  EXPECT_EQ(attempts(id), "2:02/- 3:01/-");  // and it is the newest again
 }
 
 // Two writers that name the same transactions in opposite order, and a third that makes them queue up.

@@ -12,6 +12,7 @@
 #include "runtime/worker.hpp"
 #include "tx/chain_context.hpp"
 #include "tx/fee_oracle.hpp"
+#include "tx/work_store.hpp"
 
 namespace fencepost::tx {
 

@@ -3,11 +3,18 @@
 #include <map>
 #include <set>
 
-#include "pg/error.hpp"
+#include "pg/halving.hpp"
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
 
 namespace fencepost::tx {
+namespace {
+
+std::expected<CreateResult, std::exception_ptr> refused(const PendingCreate&, const std::exception_ptr& failure) {
+  return std::unexpected(failure);
+}
+
+}  // namespace
 
 TransactionWriter::TransactionWriter(Runtime& runtime, pg::Database& database, LeaseManager& leases, std::size_t lanes,
                                      std::size_t max_batch, std::function<void(std::int64_t)> on_created,
@@ -29,19 +36,19 @@ awaitable<CreateResult> TransactionWriter::create(PendingCreate create) {
 }
 
 awaitable<std::vector<TransactionWriter::Outcome>> TransactionWriter::write(std::vector<PendingCreate> items) {
-  std::vector<Outcome> out(items.size());
-  co_await write_range(items, out, 0, items.size());
+  const std::function<awaitable<std::vector<Outcome>>(std::span<const PendingCreate>)> write_some =
+      [this](std::span<const PendingCreate> some) { return write_once(some); };
+  const auto out = co_await pg::write_or_halve<PendingCreate, Outcome>(items, write_some, refused);
   note(items, out);
   co_return out;
 }
 
-// A batch that PostgreSQL refuses for its data is halved until the item at fault stands alone.
-awaitable<> TransactionWriter::write_range(std::vector<PendingCreate>& items, std::vector<Outcome>& out,
-                                           std::size_t begin, std::size_t end) {
+awaitable<std::vector<TransactionWriter::Outcome>> TransactionWriter::write_once(std::span<const PendingCreate> items) {
+  std::vector<Outcome> out(items.size());
   std::map<SignerKey, Allotment> allotments;
   std::vector<NewTx> batch;
   std::vector<std::size_t> places;
-  for (auto i = begin; i < end; ++i) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
     const auto& key = items[i].tx.key;
     auto known = allotments.find(key);
     if (known == allotments.end()) {
@@ -52,41 +59,23 @@ awaitable<> TransactionWriter::write_range(std::vector<PendingCreate>& items, st
     batch.push_back(items[i].tx);
     places.push_back(i);
   }
-  if (batch.empty()) co_return;
+  if (batch.empty()) co_return out;
   std::vector<Allotment> held;
   for (const auto& [key, allotment] : allotments) held.push_back(allotment);
 
   test_point("create.ready");
-  std::exception_ptr refused;
-  try {
-    auto results = co_await create_batch(database_.pool(), leases_.identity().node_id, held, std::move(batch));
-    test_point("create.committed");
-    commits_total_.Increment();
-    std::set<SignerKey> fenced;
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const auto& key = items[places[i]].tx.key;
-      if (results[i].outcome == CreateOutcome::kFenced && fenced.insert(key).second)
-        leases_.lost(allotments[key].lease);
-      out[places[i]] = std::move(results[i]);
+  auto results = co_await create_batch(database_.pool(), leases_.identity().node_id, held, std::move(batch));
+  test_point("create.committed");
+  commits_total_.Increment();
+  std::set<SignerKey> fenced;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto& key = items[places[i]].tx.key;
+    if (results[i].outcome == CreateOutcome::kFenced && fenced.insert(key).second) {
+      leases_.lost(allotments[key].lease);
     }
-    co_return;
-  } catch (const pg::QueryError& error) {
-    refused = std::current_exception();
-    if (!error.is_about_data()) {
-      for (const auto place : places) out[place] = std::unexpected(refused);
-      co_return;
-    }
-  } catch (const std::exception&) {
-    for (const auto place : places) out[place] = std::unexpected(std::current_exception());
-    co_return;
+    out[places[i]] = std::move(results[i]);
   }
-  if (places.size() == 1) {
-    out[places.front()] = std::unexpected(refused);
-    co_return;
-  }
-  const auto middle = begin + (end - begin) / 2;
-  co_await write_range(items, out, begin, middle);
-  co_await write_range(items, out, middle, end);
+  co_return out;
 }
 
 void TransactionWriter::note(const std::vector<PendingCreate>& items, const std::vector<Outcome>& out) {

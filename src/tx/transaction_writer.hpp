@@ -32,8 +32,7 @@ class TransactionWriter {
   using Outcome = std::expected<CreateResult, std::exception_ptr>;
 
   awaitable<std::vector<Outcome>> write(std::vector<PendingCreate> items);
-  awaitable<> write_range(std::vector<PendingCreate>& items, std::vector<Outcome>& out, std::size_t begin,
-                          std::size_t end);
+  awaitable<std::vector<Outcome>> write_once(std::span<const PendingCreate> items);
   void note(const std::vector<PendingCreate>& items, const std::vector<Outcome>& out);
 
   Runtime& runtime_;

@@ -1,6 +1,7 @@
 // What the workers find to do.
+#include "tx/attempt_store.hpp"
 #include "tx/protocol_test_support.hpp"
-#include "tx/step_store.hpp"
+#include "tx/work_store.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -272,7 +273,13 @@ TEST_F(WorkQueries, the_head_is_the_lowest_nonce_without_a_receipt) {
     EXPECT_EQ(heads[0].state, TxState::kTracking);
     EXPECT_GE(heads[0].since_submit.value(), 10s);
     EXPECT_EQ(heads[0].tx_hash, hash_of(2));
+    EXPECT_LT(heads[0].since_head.value(), 10s);
     EXPECT_FALSE(heads[1].since_submit);
+    EXPECT_FALSE(heads[1].since_head);  // nothing was before it
+    set(a[0], "updated_at = clock_timestamp() - interval '1 h'");
+    heads = co_await open_heads(pool, "node-a", kChain);
+    std::ranges::sort(heads, {}, [](const OpenHead& head) { return head.lease.key; });
+    EXPECT_GE(heads[0].since_head.value(), 3600s);
   });
 }
 
