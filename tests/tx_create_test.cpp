@@ -240,6 +240,21 @@ TEST_F(TxCreate, an_answer_waits_as_long_as_it_is_told_to) {
   EXPECT_EQ(steps, "ALLOCATED TRACKING TRACKING CONFIRMED ");
 }
 
+// Whoever forwards brings the id along; one that another transaction has must not end as a fault of the server's.
+TEST_F(TxCreate, a_forwarded_id_that_is_taken_is_refused_alone) {
+  const auto first = create(transfer(signer(4), "has-it", 1));
+  ASSERT_EQ(first.status, 202U) << first.body;
+  auto again = cluster_.create_ask(0, transfer(signer(4), "wants-it", 1));
+  again.headers = {{"X-Fencepost-Forwarded", std::string(first.json().at("txId").as_string())}};
+  const auto refused = ask(again);
+  EXPECT_EQ(refused.status, 409U) << refused.body;
+  EXPECT_EQ(refused.code(), "tx_id_taken");
+  again.headers = {{"X-Fencepost-Forwarded", "17"}};
+  EXPECT_EQ(ask(again).code(), "invalid_header");
+  EXPECT_EQ(create(transfer(signer(4), "wants-it", 1)).json().at("nonce").as_int64(), 1);  // no nonce was burnt
+  ASSERT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
+}
+
 TEST_F(TxCreate, one_bad_item_of_a_batch_fails_alone) {
   auto bad = transfer(signer(3), "b-1", 1);
   bad["payload"].as_object()["value"] = "lots";

@@ -203,7 +203,10 @@ awaitable<Result<ManagedTx>> OperatorService::fill_nonce(SignerKey key, std::int
                                           .payload_hash = payload.hash(),
                                           .gas_limit = static_cast<std::int64_t>(kTransferGas)});
   if (outcome == StepOutcome::kMoved) {
-    co_return fail(conflict("nonce_taken", "that nonce is not below the cursor, or a transaction has it already"));
+    const auto holder = co_await find_tx_at(database_.pool(), key, nonce);
+    if (!holder) co_return fail(conflict("nonce_unused", "the next transaction gets that nonce: there is no gap"));
+    co_return fail(conflict("nonce_taken", "a transaction has that nonce already; cancel that one instead")
+                       .with("txId", holder->to_string()));
   }
   co_return co_await settle(outcome, tx_id, act);
 }

@@ -32,7 +32,8 @@ class OperatorService {
   // Signs and broadcasts a self-transfer of nothing at the same nonce, paying at least a tenth more. Which of the two
   // is mined decides how the transaction ends.
   awaitable<Result<ManagedTx>> cancel(Uuid tx_id, Operator who);
-  // A self-transfer at a nonce below the cursor that nobody has: closes a gap. `nonce_taken` (409) when somebody has.
+  // A self-transfer at a nonce below the cursor that nobody has: closes a gap. 409 `nonce_taken` when a
+  // transaction has it (also one that keeps its place for a stranger's), `nonce_unused` when it is not below.
   awaitable<Result<ManagedTx>> fill_nonce(SignerKey key, std::int64_t nonce, Operator who);
   // The chain's count is right, the cursor follows it, and numbering goes on. Gives the next nonce.
   awaitable<Result<std::int64_t>> accept_reconcile(SignerKey key, Operator who);

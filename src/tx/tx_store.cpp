@@ -120,6 +120,9 @@ const Statement kBacklogs{"tx_backlogs", R"(
 
 namespace {
 
+constexpr Statement kFindTxAt{"tx_find_at", R"(
+  SELECT tx_id FROM managed_tx WHERE chain_id = $1 AND signer = $2 AND nonce = $3)"};
+
 const Statement& list_statement(const TxFilter& filter) {
   const auto& state = filter.state;
   if (state == "STUCK" || state == "FAILED_FINAL") return sql::kListTrouble;
@@ -139,6 +142,12 @@ awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id) {
   auto tx = read_managed_tx(rows.one());
   tx.blocked_by = rows.one().get<std::optional<Uuid>>("blocked_by");
   co_return tx;
+}
+
+awaitable<std::optional<Uuid>> find_tx_at(pg::Pool& pool, SignerKey key, std::int64_t nonce) {
+  const auto rows = co_await pool.query(kFindTxAt, key.chain_id, key.signer, nonce);
+  if (rows.empty()) co_return std::nullopt;
+  co_return rows.one().get<Uuid>("tx_id");
 }
 
 awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool, std::vector<RequestLookup> lookups) {

@@ -28,6 +28,9 @@ extern const pg::Statement kBacklogs;
 // With blocked_by.
 awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id);
 
+// Who has that nonce.
+awaitable<std::optional<Uuid>> find_tx_at(pg::Pool& pool, SignerKey key, std::int64_t nonce);
+
 struct RequestLookup {
   SignerKey key;
   std::string request_id;

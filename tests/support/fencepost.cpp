@@ -30,7 +30,8 @@ ChildProcess start(std::vector<std::string> arguments, const std::filesystem::pa
 awaitable<Answer> send(const Ask& request) {
   const auto executor = co_await this_executor();
   http::Client client(executor, {.connect_timeout = 2s, .total_timeout = 10s});
-  http::ClientRequest message{.method = request.method, .url = request.url, .body = request.body};
+  http::ClientRequest message{
+      .method = request.method, .url = request.url, .headers = request.headers, .body = request.body};
   if (!request.key.empty()) message.headers.emplace_back("Authorization", "Bearer " + request.key);
   if (!request.body.empty()) message.headers.emplace_back("Content-Type", "application/json");
   auto response = co_await client.send(std::move(message));

@@ -54,6 +54,7 @@ struct Ask {
   std::string url;
   std::string key;  // sent as Bearer unless empty
   std::string body;
+  std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
 };
 Answer ask(const Ask& request);
 
