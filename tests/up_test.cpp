@@ -64,8 +64,14 @@ TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
   EXPECT_EQ(exec_sql(fact("dsn"), "SELECT count(*) FROM api_key"), "1");
   const auto listed = fencepost({"apikey", "list", "--data-dir", data_dir().string()});
   EXPECT_NE(listed.out.find("dev key of fencepost up"), std::string::npos) << listed.err;
+  ASSERT_TRUE(eventually([&] {
+    return exec_sql(fact("dsn"),
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'fencepost listens: "
+                    "%economy_work%'") == "1";
+  }));
   const auto doctor = fencepost({"doctor", "--data-dir", data_dir().string()});
   EXPECT_EQ(doctor.status.code, 0) << doctor.out << doctor.err;
+  EXPECT_NE(doctor.out.find("1 node(s), 1 listening on economy_work"), std::string::npos) << doctor.out;
   const auto block = block_number();
   EXPECT_TRUE(eventually([&] { return block_number() > block; })) << "the chain does not mine by itself";
   EXPECT_NE(leftovers(), "");

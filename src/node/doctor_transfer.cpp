@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "node/database_session.hpp"
+#include "pg/listener.hpp"
+#include "transfer/telemetry_listener.hpp"
 #include "tx/lease_store.hpp"
 
 namespace fencepost::doctor {
@@ -18,8 +20,15 @@ std::string in_words(std::chrono::milliseconds time) {
   return seconds < 120 ? fmt::format("{} s", seconds) : fmt::format("{} min", seconds / 60);
 }
 
+constexpr pg::Statement kListeners{"doctor_transfer_listeners", R"(
+  SELECT count(*) AS n
+    FROM pg_stat_activity
+   WHERE datname = current_database() AND starts_with(application_name, $1) AND strpos(application_name, $2) > 0)"};
+
 awaitable<TransferFacts> ask(pg::Pool& pool) {
   TransferFacts facts;
+  const auto listening = co_await pool.query(kListeners, pg::Listener::kSessionName, transfer::kWorkChannel);
+  facts.listeners = static_cast<std::size_t>(listening.one().get<std::int64_t>("n"));
   facts.pool = co_await transfer::PendingTransferGateway(pool).pool_state();
   const auto now = std::chrono::system_clock::now();
   for (const auto& node : co_await tx::list_nodes(pool)) facts.nodes += now - node.heartbeat_at < kAlive ? 1 : 0;
@@ -43,8 +52,15 @@ Finding assess_transfers(const TransferFacts& facts, const Config& config) {
                     "their logs, and for locks in the database",
                     facts.nodes));
   }
+  if (config.database.listen == ListenMode::kEnabled && facts.listeners < facts.nodes) {
+    return warned(kCheck,
+                  fmt::format("{}; of {} node(s) {} listen on {}: the others come late", standing, facts.nodes,
+                              facts.listeners, transfer::kWorkChannel),
+                  "look for `listener` in their logs; a pooler in transaction mode swallows notifications");
+  }
   const auto mode = config.transfer.event_pool_enabled ? "pool" : "sync";
-  return passed(kCheck, fmt::format("{}; {} node(s); without a mode a transfer is {}", standing, facts.nodes, mode));
+  return passed(kCheck, fmt::format("{}; {} node(s), {} listening on {}; without a mode a transfer is {}", standing,
+                                    facts.nodes, facts.listeners, transfer::kWorkChannel, mode));
 }
 
 Findings check_transfers(const Config& config) {

@@ -13,8 +13,8 @@ Status status_of(const TransferFacts& facts) {
 
 TEST(doctor_transfer, what_waits_for_its_checks_is_no_fault) {
   EXPECT_EQ(status_of({.nodes = 0}), Status::kOk);
-  EXPECT_EQ(status_of({.pool = {.waiting = 5, .oldest_waiting = 20h}, .nodes = 1}), Status::kOk);
-  EXPECT_EQ(status_of({.pool = {.approved = 5, .due = 5, .oldest_due = 2s}, .nodes = 1}), Status::kOk);
+  EXPECT_EQ(status_of({.pool = {.waiting = 5, .oldest_waiting = 20h}, .nodes = 1, .listeners = 1}), Status::kOk);
+  EXPECT_EQ(status_of({.pool = {.approved = 5, .due = 5, .oldest_due = 2s}, .nodes = 1, .listeners = 1}), Status::kOk);
 }
 
 TEST(doctor_transfer, what_is_due_and_not_done_is) {
@@ -23,6 +23,15 @@ TEST(doctor_transfer, what_is_due_and_not_done_is) {
   EXPECT_EQ(late.status, Status::kFail);
   EXPECT_NE(late.detail.find("due for 11 s"), std::string::npos) << late.detail;
   EXPECT_NE(late.fix.find("2 node(s)"), std::string::npos) << late.fix;
+}
+
+TEST(doctor_transfer, a_node_that_does_not_listen_is_worth_a_warning) {
+  const TransferFacts deaf{.nodes = 2, .listeners = 1};
+  EXPECT_EQ(status_of(deaf), Status::kWarn);
+  EXPECT_NE(assess_transfers(deaf, {}).detail.find("of 2 node(s) 1 listen on economy_work"), std::string::npos);
+  Config polling;
+  polling.database.listen = ListenMode::kPollOnly;
+  EXPECT_EQ(assess_transfers(deaf, polling).status, Status::kOk);
 }
 
 TEST(doctor_transfer, says_which_mode_is_the_default) {

@@ -19,13 +19,14 @@ constexpr std::string_view kProofChannel = "fencepost_listen_proof";
 constexpr Statement kHeartbeat{"listener_heartbeat", "SELECT 1"};
 constexpr Statement kSendProof{"listener_send_proof", "SELECT pg_notify($1, $2)"};
 
-std::string quoted(std::string_view identifier) {
-  std::string out = "\"";
-  for (const char c : identifier) {
-    if (c == '"') out += '"';
+// An identifier with '"', a text with '\''.
+std::string in_marks(std::string_view text, char mark) {
+  std::string out(1, mark);
+  for (const char c : text) {
+    if (c == mark) out += mark;
     out += c;
   }
-  return out += '"';
+  return out += mark;
 }
 
 }  // namespace
@@ -167,9 +168,13 @@ void Listener::sweep() {
 }
 
 std::string Listener::listen_script() const {
-  auto script = fmt::format("LISTEN {};", quoted(kProofChannel));
-  for (const auto& subscriber : subscribers_) script += fmt::format("LISTEN {};", quoted(subscriber.channel));
-  return script;
+  std::string name(kSessionName);
+  auto script = fmt::format("LISTEN {};", in_marks(kProofChannel, '"'));
+  for (const auto& subscriber : subscribers_) {
+    script += fmt::format("LISTEN {};", in_marks(subscriber.channel, '"'));
+    name += (name.size() > kSessionName.size() ? ", " : "") + subscriber.channel;
+  }
+  return script + fmt::format("SET application_name = {};", in_marks(name, '\''));
 }
 
 }  // namespace fencepost::pg

@@ -8,6 +8,8 @@
 // proves itself with a notification sent by a second session; if it does not come, the listener says so loudly
 // and sweeps on a short beat instead (Mode::kPolling).
 //
+// In pg_stat_activity its session is named after what it listens to: "fencepost listens: economy_work, …".
+//
 // Pinned to one loop; callbacks run there and must not block.
 #pragma once
 
@@ -38,6 +40,7 @@ class Listener {
   };
   using OnNotify = std::function<void(std::string_view payload)>;
   using OnSweep = std::function<void()>;
+  static constexpr std::string_view kSessionName = "fencepost listens: ";
 
   Listener(Executor executor, Connector& connector, const Options& options, Metrics& metrics);
 
