@@ -30,10 +30,14 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+enum class Kind { kRequest, kCancel, kInsert };
 struct Action {
+  Kind kind = Kind::kRequest;
   std::string method;
   std::string path;
   json::object body;
+  std::string key;     // of what is inserted by hand, as a user of psql does it …
+  std::string insert;  // … with an end so near that it may come before the approval or after
 };
 
 enum class Fault { kKillNode, kDeafen, kRestartDatabase, kCrashDatabase };
@@ -69,25 +73,34 @@ class Plan {
     const auto member = 1 + static_cast<std::int64_t>(below(kMembers));
     const auto account = fmt::format("/api/v1/guilds/{}/accounts/{}", guild, member);
     if (dice < 8) {
-      return {"POST",
-              account + "/mint",
-              {{"amount", std::to_string(1 + below(200))}, {"reason", "simulation"}, {"idempotencyKey", key}}};
+      return {.method = "POST",
+              .path = account + "/mint",
+              .body = {{"amount", std::to_string(1 + below(200))}, {"reason", "simulation"}, {"idempotencyKey", key}}};
     }
     if (dice < 11) {
-      return {"PATCH",
-              fmt::format("/api/v1/guilds/{}/settings", guild),
-              {{"cooldownSeconds", static_cast<std::int64_t>(below(3))},
-               {"dailyLimit", std::to_string(500 + below(5000))},
-               {"reason", "simulation"}}};
+      return {.method = "PATCH",
+              .path = fmt::format("/api/v1/guilds/{}/settings", guild),
+              .body = {{"cooldownSeconds", static_cast<std::int64_t>(below(3))},
+                       {"dailyLimit", std::to_string(500 + below(5000))},
+                       {"reason", "simulation"}}};
     }
+    if (dice < 20) return {.kind = Kind::kCancel};
     // A hot payer, pairs that pay each other, and everybody else.
-    const auto from = dice < 35 ? 1 : member;
+    const auto from = dice < 40 ? 1 : member;
     auto to = 1 + static_cast<std::int64_t>(below(kMembers - 1));
     if (to >= from) ++to;
+    if (dice >= 90) {
+      return {.kind = Kind::kInsert,
+              .key = key,
+              .insert = fmt::format("INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount, "
+                                    "idempotency_key, expires_at) VALUES ({}, {}, {}, {}, '{}', clock_timestamp() + "
+                                    "interval '{} ms') ON CONFLICT DO NOTHING",
+                                    guild, from, to, 50 + below(400), key, 50 + below(3000))};
+    }
     json::object body{{"guildId", std::to_string(guild)},        {"initiatorId", std::to_string(from)},
                       {"targetId", std::to_string(to)},          {"amount", std::to_string(1 + below(60))},
                       {"mode", below(2) == 0 ? "pool" : "sync"}, {"idempotencyKey", key}};
-    return {"POST", "/api/v1/transfers", std::move(body)};
+    return {.method = "POST", .path = "/api/v1/transfers", .body = std::move(body)};
   }
 
   SeededRandom random_;
@@ -104,7 +117,8 @@ class TransferSimulation : public testing::Test {
     std::vector<std::jthread> clients;
     for (std::size_t client = 0; client < kClients; ++client) {
       clients.emplace_back([&, client] {
-        for (const auto& action : plan.actions[client]) carry_out(action, client);
+        std::string mine;
+        for (const auto& action : plan.actions[client]) carry_out(action, client, mine);
       });
     }
     for (const auto& planned : plan.faults) {
@@ -114,33 +128,54 @@ class TransferSimulation : public testing::Test {
   }
 
   // As a client does it who loses answers: the same again, at another node, until there is a definite one.
-  void carry_out(const Action& action, std::size_t node) {
+  void carry_out(const Action& action, std::size_t client, std::string& mine) {
+    auto node = client;
     const bool told = eventually(
         [&] {
-          const auto answer = ask({action.method, cluster_.node(node++ % kNodes).url(action.path), cluster_.key(),
-                                   json::serialize(action.body)});
-          if (answer.status == 0 || answer.status == 503 || answer.status == 500) {
-            ++lost_;
-            EXPECT_NE(answer.status, 500U) << answer.body;
-            return false;
-          }
-          note(action, answer);
-          return true;
+          if (action.kind == Kind::kInsert) return insert_by_hand(action, mine);
+          return request(action, node++ % kNodes, mine);
         },
         120s);
-    EXPECT_TRUE(told) << json::serialize(action.body);
+    EXPECT_TRUE(told) << json::serialize(action.body) << action.insert;
     ++answers_;
   }
 
-  void note(const Action& action, const Answer& answer) {
-    const bool accepted = answer.status >= 200 && answer.status < 300;
-    if (!accepted) {
-      EXPECT_TRUE(answer.status == 422) << action.path << " " << answer.status << " " << answer.body;
-      return;
+  // Whether there was an answer. `mine` is the client's newest transfer, which it may cancel.
+  bool request(const Action& action, std::size_t node, std::string& mine) {
+    const bool cancels = action.kind == Kind::kCancel;
+    if (cancels && mine.empty()) return true;
+    const auto answer =
+        cancels
+            ? ask({"POST", cluster_.node(node).url("/api/v1/transfers/" + mine + "/cancel"), cluster_.key(), "{}"})
+            : ask({action.method, cluster_.node(node).url(action.path), cluster_.key(), json::serialize(action.body)});
+    if (answer.status == 0 || answer.status == 503 || answer.status == 500) {
+      ++lost_;
+      EXPECT_NE(answer.status, 500U) << answer.body;
+      return false;
     }
-    if (action.path != "/api/v1/transfers") return;
+    if (answer.status < 200 || answer.status >= 300) {
+      EXPECT_EQ(answer.status, cancels ? 409U : 422U) << action.path << " " << answer.body;
+    } else if (action.path == "/api/v1/transfers") {
+      accept(mine = std::string(answer.json().at("transferId").as_string()));
+    }
+    return true;
+  }
+
+  bool insert_by_hand(const Action& action, std::string& mine) {
+    try {
+      cluster_.sql(action.insert);
+      accept(mine = cluster_.sql("SELECT transfer_id FROM economy.pending_transfers WHERE idempotency_key = '" +
+                                 action.key + "'"));
+      return true;
+    } catch (const Exception&) {
+      ++lost_;
+      return false;
+    }
+  }
+
+  void accept(const std::string& id) {
     const std::scoped_lock lock(mutex_);
-    accepted_.emplace_back(answer.json().at("transferId").as_string());
+    accepted_.push_back(id);
   }
 
   void inflict(const PlannedFault& planned) {
@@ -168,12 +203,22 @@ class TransferSimulation : public testing::Test {
   // Nothing is left undone that could be done, the books balance, and every accepted transfer is there, once.
   void expect_in_order() {
     EXPECT_TRUE(cluster_.sql_becomes(
-        "SELECT count(*) FROM economy.transfer_work WHERE approved OR due_at < clock_timestamp() - interval '10 s'",
+        "SELECT count(*) FROM economy.transfer_work WHERE approved OR least(due_at, expires_at) < clock_timestamp() - "
+        "interval '10 s'",
         "0"))
         << cluster_.describe();
     EXPECT_EQ(cluster_.sql("SELECT coalesce(string_agg(check_name || ': ' || example, '; '), '') FROM "
                            "economy.fn_audit() WHERE wrong > 0"),
               "");
+    // Neither side of the end is on the wrong one: the clock is the database's, but for the moments of a commit.
+    EXPECT_EQ(cluster_.sql("SELECT count(*) FROM economy.transfer_denials JOIN economy.pending_transfers USING "
+                           "(transfer_id) WHERE transfer_denials.reason = 'transfer_checks_expired' AND denied_at < "
+                           "expires_at"),
+              "0");
+    EXPECT_EQ(cluster_.sql("SELECT count(*) FROM outbox_event AS e JOIN economy.pending_transfers AS p ON e.subject = "
+                           "'transfer/' || p.transfer_id WHERE e.type = 'TransferApproved' AND e.created_at > "
+                           "p.expires_at + interval '5 s'"),
+              "0");
     std::string ids;
     for (const auto& id : accepted_) ids += (ids.empty() ? "'" : "','") + id;
     if (ids.empty()) return;
@@ -219,6 +264,14 @@ TEST_F(TransferSimulation, the_books_balance_whatever_happens) {
   }
   EXPECT_GT(accepted_.size(), rounds * kActions);
   EXPECT_GT(lost_, 0U) << "no client noticed anything: the test has not tested anything";
+  for (const std::string reason : {"transfer_checks_expired", "transfer_cancelled"}) {
+    EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.transfer_denials WHERE reason = '" + reason + "'"), "0")
+        << reason;
+  }
+  EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.pending_transfers WHERE status = 'completed' AND expires_at < "
+                         "created_at + interval '1 min'"),
+            "0")
+      << "none that had little time was in time";
 }
 
 }  // namespace

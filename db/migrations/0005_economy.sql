@@ -2,8 +2,8 @@
 -- refuses, and the rules; 0006 moves money by them, 0007 has the faces that people and nodes call.
 --
 -- Lock order: transfer_work, accounts by (guild_id, member_id), the rest. A work row is the mutex of its transfer:
--- whoever changes a status holds it, or made the transfer in the same transaction. Only cancelling waits for a work
--- row, and holds nothing then; everybody else skips those that are locked.
+-- whoever changes a status holds it, or made the transfer in the same transaction. Only cancelling and
+-- changed settings wait for a work row, and hold no account then; everybody else skips those that are locked.
 CREATE SCHEMA economy;
 
 -- The outbox, found when the schema is made and not by the search_path of whoever inserts a transfer.
@@ -153,6 +153,9 @@ CREATE TABLE economy.transfer_work (
 CREATE INDEX transfer_work_due ON economy.transfer_work (lane, due_at, seq);
 CREATE INDEX transfer_work_expires ON economy.transfer_work (expires_at) WHERE NOT approved;
 CREATE INDEX transfer_work_payer ON economy.transfer_work (guild_id, initiator_id, seq) WHERE NOT approved;
+-- Those that a credit may help, who must be found without looking at all that wait for something else.
+CREATE INDEX transfer_work_poor ON economy.transfer_work (guild_id, initiator_id, seq)
+  WHERE NOT approved AND failed_on & 1 = 1;
 
 -- Why a transfer was rejected, and which ones of a guild were.
 CREATE TABLE economy.transfer_denials (

@@ -127,7 +127,8 @@ BEGIN
 END $$;
 
 -- Transfers at once, or says why not; each item as if it were alone, in order, except that a credit to a payer earlier
--- in the set may count only after the rest has been tried. Notifies nobody: `woken` (the same in every row) says
+-- in the set may count only after the rest has been tried, and no more than 16 such rounds are made: those who came
+-- together may have come in any order. Notifies nobody: `woken` (the same in every row) says
 -- whether waiting transfers became due, for the caller to tell the nodes after the commit.
 -- Answers: outcome and what belongs to it:
 --   completed             transfer_id, status, ledger_id, initiator_balance, target_balance, created_at
@@ -155,6 +156,7 @@ DECLARE
   v_verdicts economy._verdict[]; -- by place
   v_woken integer := 0;
   v_again boolean;
+  v_rounds integer := 0;
 BEGIN
   SELECT array_agg(k.item) INTO v_set
     FROM (SELECT v_items[k.place] AS item
@@ -176,7 +178,8 @@ BEGIN
       INTO v_set, v_again
       FROM ROWS FROM (unnest(v_set), unnest(v_tried)) AS k
      WHERE k.failed_on & 1 = 1;
-    EXIT WHEN v_again IS NOT TRUE;
+    v_rounds := v_rounds + 1;
+    EXIT WHEN v_again IS NOT TRUE OR v_rounds = 16;
   END LOOP;
 
   RETURN QUERY

@@ -261,7 +261,8 @@ LANGUAGE sql VOLATILE AS $$
   SELECT * FROM economy._issue('burn', p_guild_id, p_member_id, p_amount, p_reason, p_actor, p_idempotency_key)
 $$;
 
--- Makes due what failed on the given checks, now that they may come out otherwise.
+-- Makes due what failed on the given checks, now that they may come out otherwise. A row that is locked is being
+-- checked: who calls has seen to it that the check sees what has changed.
 CREATE FUNCTION economy._wake_failed_on(p_guild_id bigint, p_member_id bigint, p_checks integer) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -312,6 +313,8 @@ BEGIN
   RETURNING * INTO s;
   INSERT INTO economy.operations (guild_id, action, reason, actor, detail)
   VALUES (p_guild_id, 'set_settings', p_reason, p_actor, p_changes);
+  -- A check that is under way goes by the old settings: it ends first.
+  PERFORM FROM economy.transfer_work AS w WHERE w.guild_id = p_guild_id AND NOT w.approved FOR UPDATE;
   PERFORM economy._wake_failed_on(p_guild_id, NULL, 6);
   RETURN s;
 END $$;

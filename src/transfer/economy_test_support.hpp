@@ -111,7 +111,9 @@ class EconomyTest : public ::testing::Test {
   static constexpr std::string_view kExpire = "SELECT economy.fn_expire_transfers(1000)";
   static constexpr std::string_view kCancel = "SELECT * FROM economy.fn_cancel_transfer($1)";
 
-  static pg::Params now_params(const std::vector<Wish>& wishes) {
+  // The arrays that both modes take; `more` comes before the keys.
+  template <class... More>
+  static pg::Params params_of(const std::vector<Wish>& wishes, const More&... more) {
     std::vector<std::optional<Uuid>> ids(wishes.size());
     std::vector<std::optional<std::string>> reasons, metadata(wishes.size()), keys;
     std::vector<std::int64_t> guilds, from, to, amounts;
@@ -123,22 +125,11 @@ class EconomyTest : public ::testing::Test {
       reasons.push_back(wish.reason);
       keys.push_back(wish.key);
     }
-    return pg::Params::of(ids, guilds, from, to, amounts, reasons, metadata, keys);
+    return pg::Params::of(ids, guilds, from, to, amounts, reasons, metadata, more..., keys);
   }
+  static pg::Params now_params(const std::vector<Wish>& wishes) { return params_of(wishes); }
   static pg::Params create_params(const std::vector<Wish>& wishes, std::optional<std::int32_t> hours = std::nullopt) {
-    const std::vector<std::optional<std::int32_t>> expiries(wishes.size(), hours);
-    std::vector<std::optional<Uuid>> ids(wishes.size());
-    std::vector<std::optional<std::string>> reasons, metadata(wishes.size()), keys;
-    std::vector<std::int64_t> guilds, from, to, amounts;
-    for (const auto& wish : wishes) {
-      guilds.push_back(wish.guild);
-      from.push_back(wish.from);
-      to.push_back(wish.to);
-      amounts.push_back(wish.amount);
-      reasons.push_back(wish.reason);
-      keys.push_back(wish.key);
-    }
-    return pg::Params::of(ids, guilds, from, to, amounts, reasons, metadata, expiries, keys);
+    return params_of(wishes, std::vector<std::optional<std::int32_t>>(wishes.size(), hours));
   }
   pg::ResultSet create(const std::vector<Wish>& wishes) { return admin.must(kCreate, create_params(wishes)); }
   pg::ResultSet transfer_now(const std::vector<Wish>& wishes) { return admin.must(kNow, now_params(wishes)); }

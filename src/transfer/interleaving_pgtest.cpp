@@ -274,5 +274,32 @@ TEST_F(Interleaving, a_credit_is_never_missed) {
   }
 }
 
+// New settings and a check that still goes by the old ones: the transfer is due at once afterwards.
+TEST_F(Interleaving, new_settings_are_never_missed) {
+  settings(R"({"cooldown_seconds": 300, "daily_limit": null})");
+  const auto changing = [&](int seconds) {
+    return script(
+        "SELECT economy.fn_set_settings(7, jsonb_build_object('cooldown_seconds', $1::integer), 'test', 'tester')",
+        pg::Params::of(seconds));
+  };
+  for (const auto& order : all_orders(std::vector<std::size_t>{2, 2})) {
+    const auto payer = ++next_member;
+    mint(payer, 100);
+    settings(R"({"cooldown_seconds": 300})");
+    insert(payer, 2, 10);
+    process();
+    const auto id = insert(payer, 2, 10);
+    // Its tries are seldom by now, and one is due.
+    admin.must("UPDATE economy.pending_transfers SET retry_count = 8 WHERE transfer_id = $1", pg::Params::of(id));
+    admin.must(
+        "UPDATE economy.transfer_work SET due_at = clock_timestamp(), next_attempt_at = clock_timestamp() "
+        "WHERE transfer_id = $1",
+        pg::Params::of(id));
+    theatre.play({{a, script(kProcess)}, {b, changing(0)}}, order);
+    process();
+    ASSERT_EQ(account(payer), "80/0") << theatre.trace();
+  }
+}
+
 }  // namespace
 }  // namespace fencepost::transfer

@@ -65,6 +65,18 @@ TEST_F(Sync, lets_what_came_in_within_the_set_be_spent) {
   EXPECT_EQ(audit(), "");
 }
 
+// A line in which each can pay only with what the one before paid costs a bounded number of rounds.
+TEST_F(Sync, follows_money_through_a_set_only_so_far) {
+  mint(1, 100);
+  std::vector<Wish> line;
+  for (std::int64_t member = 40; member >= 1; --member) line.push_back({member, member + 1, 100});
+  const auto ends = outcomes(line);
+  EXPECT_EQ(std::ranges::count(ends, "completed"), 16);
+  EXPECT_EQ(std::ranges::count(ends, "insufficient_balance"), 24);
+  EXPECT_EQ(account(17), "100/0");
+  EXPECT_EQ(audit(), "");
+}
+
 TEST_F(Sync, tells_nobody_within_its_commit) {
   Ear events(db.dsn(), "economy_events");
   Ear work(db.dsn(), "economy_work");

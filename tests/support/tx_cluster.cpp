@@ -47,6 +47,7 @@ database: {{dsn: "{dsn}"}}
 http: {{port: {port}, rate_limit_per_second: 1000000, rate_limit_burst: 1000000}}
 keystore: {{dev_keys: [{keys}]}}
 tx: {{forwarding: {forwarding}, forward_timeout: 2s}}
+transfer: {{expiry_interval: 200ms}}
 lease: {{duration: {duration}ms, renew_interval: {renew}ms, clock_skew_allowance: {skew}ms}}
 chains:
   - name: anvil
