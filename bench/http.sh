@@ -9,39 +9,15 @@ set -euo pipefail
 
 server=${1:?usage: bench/http.sh path/to/http_bench_server}
 bar=${BAR:-0.50}
-rounds=${ROUNDS:-3}
-seconds=${SECONDS_PER_ROUND:-5}
-
-dir=$(mktemp -d)
-server_pid=
-nginx_pid=
-finish() {
-  if [ -n "$server_pid" ]; then kill "$server_pid" 2>/dev/null || true; fi
-  if [ -n "$nginx_pid" ]; then kill "$nginx_pid" 2>/dev/null || true; fi
-  wait 2>/dev/null || true
-  rm -rf "$dir"
-}
-trap finish EXIT
-
-# await "what" command…: up to 10 s.
-await() {
-  local what=$1 i
-  shift
-  for ((i = 0; i < 200; i++)); do
-    "$@" >/dev/null 2>&1 && return 0
-    sleep 0.05
-  done
-  echo "bench/http.sh: $what did not come up" >&2
-  cat "$dir"/*.err "$dir"/error.log >&2 2>/dev/null || true
-  exit 1
-}
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch() {
   curl -sf "http://127.0.0.1:$1/small"
 }
 
-"$server" 0 >"$dir/server.out" 2>"$dir/server.err" &
-server_pid=$!
+"$server" 0 >"$dir/server.out" 2>&1 &
+started+=($!)
 await "the server" grep -q '^port ' "$dir/server.out"
 server_port=$(awk '/^port /{print $2}' "$dir/server.out")
 await "the server" fetch "$server_port"
@@ -59,7 +35,7 @@ cat >"$dir/nginx.conf" <<CONF
 daemon off;
 worker_processes auto;
 pid $dir/nginx.pid;
-error_log $dir/error.log;
+error_log $dir/nginx.out;
 events { worker_connections 1024; }
 http {
   access_log off;
@@ -75,9 +51,8 @@ http {
   server { listen 127.0.0.1:$nginx_port; root $dir/www; }
 }
 CONF
-chmod 755 "$dir" # nginx's workers may run as another user
-nginx -c "$dir/nginx.conf" 2>"$dir/nginx.err" &
-nginx_pid=$!
+nginx -c "$dir/nginx.conf" 2>"$dir/start.out" &
+started+=($!)
 await nginx fetch "$nginx_port"
 
 load() {
@@ -89,17 +64,9 @@ load() {
   awk '/^Requests\/sec:/{print $2}' "$dir/wrk.out"
 }
 
-median() {
-  sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'
-}
-
 for ((i = 0; i < rounds; i++)); do
   load "$server_port" >>"$dir/ours"
-  load "$nginx_port" >>"$dir/theirs"
+  load "$nginx_port" >>"$dir/nginx"
 done
-
-awk -v ours="$(median <"$dir/ours")" -v theirs="$(median <"$dir/theirs")" -v bar="$bar" 'BEGIN {
-  ratio = ours / theirs
-  printf "http-get: %.0f req/s, nginx %.0f req/s, ratio %.2f (bar %.2f)\n", ours, theirs, ratio, bar
-  exit ratio < bar
-}'
+report http-get "$(median <"$dir/ours")" "req/s" "$(median <"$dir/nginx")" "$bar"
+exit "$status"

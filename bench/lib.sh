@@ -6,11 +6,11 @@ seconds=${SECONDS_PER_ROUND:-8}
 rounds=${ROUNDS:-3}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=$(mktemp -d)
-chmod 755 "$dir" # the database runs as another user when this one is root
+chmod 755 "$dir" # the database and nginx run as other users when this one is root
 started=() status=0
 finish() {
   local pid
-  for pid in "${started[@]}"; do kill -INT "$pid" 2>/dev/null || true; done
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
   wait 2>/dev/null || true
   rm -rf "$dir"
 }
@@ -41,6 +41,17 @@ up() {
   export KEY
 }
 
+# drive SCRIPT ITEMS CONNECTIONS: "items per second, p50 of a request in µs"; what the script wants is in the environment.
+drive() {
+  local value p50 errors
+  read -r value p50 errors < <(
+    HERE=$here ITEMS=$2 wrk -t1 -c"$3" -d"$seconds" --timeout 30s -s "$here/$1" "$url" |
+      awk -v items="$2" '/^requests /{printf "%.0f %d %d\n", $2 * items / ($6 / 1e6), $8, $4}'
+  )
+  ((errors == 0)) || echo "note: $errors requests failed" >&2
+  echo "$value $p50"
+}
+
 sql() { psql -XqAt "$dsn" -c "$1"; }
 
 median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
@@ -49,7 +60,7 @@ median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 report() {
   awk -v name="$1" -v value="$2" -v unit="$3" -v floor="$4" -v bar="$5" 'BEGIN {
     ratio = value / floor
-    printf "%-22s %8.0f %s   floor %8.0f   ratio %.2f (bar %.2f) %s\n", name, value, unit, floor, ratio, bar,
+    printf "%-30s %8.0f %s   floor %8.0f   ratio %.2f (bar %.2f) %s\n", name, value, unit, floor, ratio, bar,
            (ratio >= bar ? "reached" : "MISSED")
     exit !(ratio >= bar)
   }' || status=1

@@ -69,24 +69,8 @@ floor() {
   pgbench -n -M prepared -c 16 -j 1 -T "$seconds" -f "$dir/$1.sql" "$dsn" 2>/dev/null | sed -n 's/^tps = \([0-9.]*\).*/\1/p'
 }
 
-# load MODE SHAPE GUILD ITEMS CONNECTIONS: "per second, p50 in µs, errors"
-load() {
-  MODE=$1 SHAPE=$2 GUILD=$3 ITEMS=$4 wrk -t1 -c"$5" -d"$seconds" --timeout 30s -s "$here/transfer.lua" "$url" |
-    awk -v items="$4" '/^requests /{printf "%.0f %d %d\n", $2 * items / ($6 / 1e6), $8, $4}'
-}
-
-# compare NAME MODE SHAPE GUILD CONNECTIONS BAR
-compare() {
-  local i value errors
-  rm -f "$dir/ours" "$dir/floor"
-  for ((i = 0; i < rounds; i++)); do
-    read -r value _ errors < <(load "$2" "$3" "$4" 1 "$5")
-    ((errors == 0)) || echo "note: $errors requests failed" >&2
-    echo "$value" >>"$dir/ours"
-    floor "$3" >>"$dir/floor"
-  done
-  report "$1" "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" "$6"
-}
+# load MODE SHAPE GUILD ITEMS CONNECTIONS: created per second.
+load() { MODE=$1 SHAPE=$2 GUILD=$3 drive transfer.lua "$4" "$5" | cut -d' ' -f1; }
 
 none_open() {
   [[ $(sql "SELECT count(*) FROM economy.transfer_work") == 0 ]]
@@ -103,6 +87,25 @@ pool() {
   awk -v n=$((after - before)) -v begin="$begin" -v end="$(date +%s.%N)" 'BEGIN { printf "%.0f\n", n / (end - begin) }'
 }
 
+# compare NAME SHAPE BAR COMMAND…: what the command prints beside F1, in alternating rounds, medians.
+compare() {
+  local name=$1 shape=$2 bar=$3 i
+  shift 3
+  rm -f "$dir/ours" "$dir/floor"
+  for ((i = 0; i < rounds; i++)); do
+    "$@" >>"$dir/ours"
+    floor "$shape" >>"$dir/floor"
+  done
+  report "$name" "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" "$bar"
+}
+
+deadlocks() {
+  sql "SELECT format('deadlocks %s', deadlocks) FROM pg_stat_database WHERE datname = current_database()"
+}
+
+# By guild: what its payers are.
+payers=("" government members)
+
 # graphile COUNT: jobs run per second, unbatched. Installed on first use.
 graphile() {
   [[ -d $here/node_modules/graphile-worker ]] || (cd "$here" && npm ci --ignore-scripts >/dev/null)
@@ -113,28 +116,31 @@ case $what in
   sync)
     start
     load sync random 1 1 16 >/dev/null # plans, pages
-    for connections in 16 64; do
-      compare "sync-random-$connections" sync random 1 "$connections" 0.8
-      compare "sync-hot-$connections" sync hot 1 "$connections" 2.0
-      compare "sync-opposite-$connections" sync opposite 1 "$connections" 0.8
+    for guild in 1 2; do
+      for connections in 16 64; do
+        compare "sync-random-${payers[guild]}-$connections" random 0.8 load sync random "$guild" 1 "$connections"
+        compare "sync-hot-${payers[guild]}-$connections" hot 2.0 load sync hot "$guild" 1 "$connections"
+        compare "sync-opposite-${payers[guild]}-$connections" opposite 0.8 load sync opposite "$guild" 1 "$connections"
+      done
     done
-    compare sync-members-64 sync random 2 64 0.8
-    sql "SELECT format('deadlocks %s', deadlocks) FROM pg_stat_database WHERE datname = current_database()"
+    deadlocks
     ;;
   pool)
     start
     pool random 1 >/dev/null
-    for shape in random hot opposite; do
-      bar=1.5
-      [[ $shape != hot ]] || bar=2.0
-      report "pool-$shape" "$(pool "$shape" 1)" "tx/s" "$(floor "$shape")" "$bar"
+    for guild in 1 2; do
+      compare "pool-random-${payers[guild]}" random 1.5 pool random "$guild"
+      compare "pool-hot-${payers[guild]}" hot 2.0 pool hot "$guild"
+      compare "pool-opposite-${payers[guild]}" opposite 1.5 pool opposite "$guild"
     done
-    ours=$(pool random 2)
-    report pool-members "$ours" "tx/s" "$(floor random)" 1.5
-    report pool-graphile "$ours" "tx/s" "$(graphile 20000)" 3.0
+    report pool-graphile "$(pool random 1)" "tx/s" "$(graphile 20000)" 3.0
     sql "SELECT format('%-22s %s %% of updates were HOT', relname, 100 * n_tup_hot_upd / nullif(n_tup_upd, 0))
            FROM pg_stat_user_tables WHERE schemaname = 'economy' AND relname IN ('pending_transfers', 'accounts')"
-    sql "SELECT format('deadlocks %s', deadlocks) FROM pg_stat_database WHERE datname = current_database()"
+    sql "SELECT format('%-22s %s bytes a row, of which dead %s %%', relname,
+                       pg_relation_size(relid) / greatest(n_live_tup, 1),
+                       100 * n_dead_tup / greatest(n_live_tup + n_dead_tup, 1))
+           FROM pg_stat_user_tables WHERE schemaname = 'economy' AND relname IN ('pending_transfers', 'transactions')"
+    deadlocks
     ;;
   latency)
     start
@@ -145,7 +151,7 @@ case $what in
     await "the end of all" none_open
     sql "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM updated_at - created_at)) * 1000
            FROM economy.pending_transfers" | awk '{
-      printf "%-22s %8.2f ms p50 (bar 5.00) %s\n", "pool-idle", $1, ($1 <= 5 ? "reached" : "MISSED"); exit !($1 <= 5) }' || status=1
+      printf "%-30s %8.2f ms p50 (bar 5.00) %s\n", "pool-idle", $1, ($1 <= 5 ? "reached" : "MISSED"); exit !($1 <= 5) }' || status=1
     ;;
   *)
     echo "bench/transfer.sh: unknown benchmark '$what'" >&2

@@ -57,21 +57,16 @@ pgbench_tps() {
   pgbench -n -M prepared -c "$1" -j 1 -T "$seconds" -f "$dir/insert.sql" "$dsn" 2>/dev/null | sed -n 's/^tps = \([0-9.]*\).*/\1/p'
 }
 
-# load SIGNERS_FILE ITEMS CONNECTIONS: "per second, p50 in µs, errors"
-load() {
-  SIGNERS=$1 ITEMS=$2 RUN=$RANDOM$RANDOM wrk -t1 -c"$3" -d"$seconds" --timeout 30s -s "$here/tx_create.lua" "$url" |
-    awk -v items="$2" '/^requests /{printf "%.0f %d %d\n", $2 * items / ($6 / 1e6), $8, $4}'
-}
+# load SIGNERS_FILE ITEMS CONNECTIONS: "created per second, p50 of a request in µs"
+load() { SIGNERS=$1 RUN=$RANDOM$RANDOM drive tx_create.lua "$2" "$3"; }
 
 # compare NAME SIGNERS_FILE ITEMS CONNECTIONS BAR: alternating rounds, medians.
 compare() {
-  local i value errors
+  local i
   rm -f "$dir/ours" "$dir/floor"
   load "$2" "$3" "$4" >/dev/null # leases, plans, pages
   for ((i = 0; i < rounds; i++)); do
-    read -r value _ errors < <(load "$2" "$3" "$4")
-    ((errors == 0)) || echo "note: $errors requests failed" >&2
-    echo "$value" >>"$dir/ours"
+    load "$2" "$3" "$4" | cut -d' ' -f1 >>"$dir/ours"
     pgbench_tps 64 >>"$dir/floor"
   done
   report "$1" "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" "$5"
@@ -127,7 +122,7 @@ calls_per_tx() {
     { seen[NR] = total($0) }
     END {
       ratio = (seen[2] - seen[1]) / count
-      printf "%-22s %8.3f per transaction beside the broadcast (bar 0.200) %s\n", "tx-rpc-calls", ratio,
+      printf "%-30s %8.3f per transaction beside the broadcast (bar 0.200) %s\n", "tx-rpc-calls", ratio,
              (ratio <= 0.2 ? "reached" : "MISSED")
       exit !(ratio <= 0.2)
     }' <(cat "$dir/calls.before"; echo) <(cat "$dir/calls.after"; echo) || status=1
@@ -144,7 +139,7 @@ budget() {
   awk -v name="$1" -v commits=$(($(counted tx_create_commits_total) - commits)) \
     -v created=$(($(counted 'tx_create_total{result="created"') - created)) 'BEGIN {
       ratio = commits / created
-      printf "%-22s %8.3f commits and round trips per create (bar 0.050) %s\n", name, ratio,
+      printf "%-30s %8.3f commits and round trips per create (bar 0.050) %s\n", name, ratio,
              (ratio <= 0.05 ? "reached" : "MISSED")
       exit !(ratio <= 0.05)
     }' || status=1
@@ -168,7 +163,7 @@ case $what in
     floor=$(pgbench_tps 1)
     awk -v p50="$p50" -v tps="$floor" 'BEGIN {
       floor = 1e6 / tps
-      printf "%-22s %8.0f us p50   one commit %8.0f us   ratio %.2f (bar 3.00) %s\n", "tx-create-idle", p50, floor,
+      printf "%-30s %8.0f us p50   one commit %8.0f us   ratio %.2f (bar 3.00) %s\n", "tx-create-idle", p50, floor,
              p50 / floor, (p50 / floor <= 3 ? "reached" : "MISSED")
       exit !(p50 / floor <= 3)
     }' || status=1
@@ -200,7 +195,7 @@ case $what in
     await "the leases" all_led
     sleep 45 # several rounds of every worker
     awk '/^VmHWM/ { mb = $2 / 1024
-      printf "%-22s %8.0f MB (bar 300) %s\n", "tx-memory", mb, (mb <= 300 ? "reached" : "MISSED"); exit !(mb <= 300) }' \
+      printf "%-30s %8.0f MB (bar 300) %s\n", "tx-memory", mb, (mb <= 300 ? "reached" : "MISSED"); exit !(mb <= 300) }' \
       "/proc/$node_pid/status" || status=1
     ;;
   *)
