@@ -9,8 +9,8 @@
 #
 #   sync     POST /api/v1/transfers, mode sync, over 16 and 64 connections: random members, one hot payer, opposite pairs;
 #            payers are government accounts, then members whose cooldown is 0 and whose limit never binds
-#   pool     POST /api/v1/transfers/batch, 200 in one request, 4 connections, from the first request to the last completed;
-#            also which share of the row updates was HOT
+#   pool     POST /api/v1/transfers/batch over 16 and 64 connections, 3,200 under way at a time, from the first request to
+#            the last that is completed; the same shapes and payers; also which share of the row updates was HOT
 #   latency  one transfer in the pool at a time on an idle node, from its creation to its completion
 #
 # Prints one line for each with the ratio to its floor; the exit code is 1 when one is under its bar.
@@ -76,12 +76,12 @@ none_open() {
   [[ $(sql "SELECT count(*) FROM economy.transfer_work") == 0 ]]
 }
 
-# pool SHAPE GUILD: created in batches until all are completed, per second.
+# pool SHAPE GUILD CONNECTIONS: created in batches until all are completed, per second.
 pool() {
   local before after begin
   before=$(sql "SELECT count(*) FROM economy.transactions")
   begin=$(date +%s.%N)
-  load pool "$1" "$2" 200 4 >"$dir/created"
+  load pool "$1" "$2" $((3200 / $3)) "$3" >"$dir/created"
   await "the end of all" none_open
   after=$(sql "SELECT count(*) FROM economy.transactions")
   awk -v n=$((after - before)) -v begin="$begin" -v end="$(date +%s.%N)" 'BEGIN { printf "%.0f\n", n / (end - begin) }'
@@ -99,8 +99,10 @@ compare() {
   report "$name" "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" "$bar"
 }
 
+# No deadlock may have happened.
 deadlocks() {
-  sql "SELECT format('deadlocks %s', deadlocks) FROM pg_stat_database WHERE datname = current_database()"
+  sql "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()" | awk '{
+    printf "%-30s %8d (bar 0) %s\n", "deadlocks", $1, ($1 == 0 ? "reached" : "MISSED"); exit $1 != 0 }' || status=1
 }
 
 # By guild: what its payers are.
@@ -127,13 +129,15 @@ case $what in
     ;;
   pool)
     start
-    pool random 1 >/dev/null
+    pool random 1 16 >/dev/null
     for guild in 1 2; do
-      compare "pool-random-${payers[guild]}" random 1.5 pool random "$guild"
-      compare "pool-hot-${payers[guild]}" hot 2.0 pool hot "$guild"
-      compare "pool-opposite-${payers[guild]}" opposite 1.5 pool opposite "$guild"
+      for connections in 16 64; do
+        compare "pool-random-${payers[guild]}-$connections" random 1.5 pool random "$guild" "$connections"
+        compare "pool-hot-${payers[guild]}-$connections" hot 2.0 pool hot "$guild" "$connections"
+        compare "pool-opposite-${payers[guild]}-$connections" opposite 1.5 pool opposite "$guild" "$connections"
+      done
     done
-    report pool-graphile "$(pool random 1)" "tx/s" "$(graphile 20000)" 3.0
+    report pool-graphile "$(pool random 1 16)" "tx/s" "$(graphile 20000)" 3.0
     sql "SELECT format('%-22s %s %% of updates were HOT', relname, 100 * n_tup_hot_upd / nullif(n_tup_upd, 0))
            FROM pg_stat_user_tables WHERE schemaname = 'economy' AND relname IN ('pending_transfers', 'accounts')"
     sql "SELECT format('%-22s %s bytes a row, of which dead %s %%', relname,

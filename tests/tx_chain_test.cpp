@@ -200,6 +200,23 @@ TEST(tx_chain, what_the_pool_has_dropped_is_sent_again_as_it_was) {
   EXPECT_GE(cluster.node(0).metric("tx_resubmit_total"), 1);
 }
 
+TEST(tx_chain, with_resubmission_switched_off_only_an_operator_sends_again) {
+  TxCluster cluster({.settings = {.resubmit_interval = 500ms, .resubmit = false}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "d", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(next_resubmit_at::text, 'never')", "TRACKING never"))
+      << cluster.describe();
+  const auto hash = cluster.column(id, "tx_hash");
+  cluster.rpc("anvil_dropTransaction", {hash});
+  const auto sent = cluster.post(0, "/api/v1/tx/" + id + "/rebroadcast", {{"reason", "it was dropped"}});
+  ASSERT_EQ(sent.status, 200U) << sent.body;
+  ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {hash}).is_null(); }))
+      << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "coalesce(next_resubmit_at::text, 'never')"), "never");
+  EXPECT_EQ(cluster.node(0).metric("tx_resubmit_total"), 1);
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+}
+
 constexpr auto kDear = "0x174876e800";  // 100 gwei, over four times what anvil begins with
 constexpr auto kCheap = "0x3b9aca00";
 
@@ -255,6 +272,44 @@ TEST(tx_chain, a_fee_that_jumps_after_that_means_waiting) {
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
 }
 
+json::value on(const Anvil& chain, const std::string& method, json::array params) {
+  return ask({"POST", chain.url(), "",
+              json::serialize(json::object{{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", params}})})
+      .json()
+      .at("result");
+}
+std::string block_hash(const Anvil& chain, int number) {
+  return std::string(on(chain, "eth_getBlockByNumber", {fmt::format("0x{:x}", number), false}).at("hash").as_string());
+}
+
+// Each leads a signer on a fork of its own, and the other's fork is higher now and then.
+TEST(tx_chain, two_nodes_on_two_forks_at_once_confirm_by_their_own) {
+  Anvil left({"--no-mining"});
+  Anvil right({"--no-mining"});
+  TxCluster cluster({.nodes = 2,
+                     .settings = {.confirmations = "3"},
+                     .anvil = {"--no-mining"},
+                     .rpc_urls = {left.url(), right.url()}});
+  on(right, "anvil_mine", {20});  // so that no block of one has the other's number
+  const auto a = cluster.create(0, transfer(signer(0), "a", 1));
+  const auto b = cluster.create(1, transfer(signer(1), "b", 1));
+  ASSERT_EQ(cluster.leader_of(signer(0)), 0U);
+  ASSERT_EQ(cluster.leader_of(signer(1)), 1U);
+  for (const auto& id : {a, b}) ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  on(left, "anvil_mine", {3});
+  on(right, "anvil_mine", {3});  // one less than it takes, on both
+  ASSERT_TRUE(cluster.becomes(a, "receipt_block", "1")) << cluster.describe();
+  ASSERT_TRUE(cluster.becomes(b, "receipt_block", "21")) << cluster.describe();
+  // What the right has on top says nothing about the left.
+  on(right, "anvil_mine", {1});
+  ASSERT_TRUE(cluster.becomes(b, "state", "CONFIRMED")) << cluster.describe();
+  EXPECT_EQ(cluster.column(a, "state"), "TRACKING");
+  on(left, "anvil_mine", {1});
+  ASSERT_TRUE(cluster.becomes(a, "state", "CONFIRMED")) << cluster.describe();
+  EXPECT_EQ(cluster.column(a, "receipt_hash"), block_hash(left, 1));
+  EXPECT_EQ(cluster.column(b, "receipt_hash"), block_hash(right, 21));
+}
+
 TEST(tx_chain, nobody_confirms_by_what_another_node_has_seen_on_another_fork) {
   Anvil other({"--no-mining"});
   // Two chains that have nothing in common above their first block, for the same chain id.
@@ -264,12 +319,6 @@ TEST(tx_chain, nobody_confirms_by_what_another_node_has_seen_on_another_fork) {
                      .anvil = {"--no-mining"},
                      .start = false,
                      .rpc_urls = {own.url(), other.url()}});
-  const auto on = [](const Anvil& chain, const std::string& method, json::array params) {
-    return ask({"POST", chain.url(), "",
-                json::serialize(json::object{{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", params}})})
-        .json()
-        .at("result");
-  };
   cluster.node(0).start();
   const auto id = cluster.create(0, transfer(signer(0), "x", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();

@@ -9,6 +9,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "tests/support/eventually.hpp"
+#include "tests/support/interleaving.hpp"
 #include "tests/support/tx_cluster.hpp"
 
 namespace fencepost::test {
@@ -266,6 +267,40 @@ TEST(tx_takeover, a_node_that_stops_in_order_gives_its_signers_away_at_once) {
   EXPECT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; }, 5s)) << cluster.describe();
   cluster.rpc("evm_setIntervalMining", {1});
   expect_done_once(cluster, signer(0), 5);
+}
+
+// Somebody with psql who keeps a row locked keeps that one, and nothing else.
+TEST(tx_takeover, a_lease_that_a_stranger_locks_keeps_no_other_from_being_adopted) {
+  TxCluster cluster({.nodes = 2, .anvil = {"--no-mining"}});
+  for (std::size_t i = 0; i < 4; ++i) cluster.create(0, transfer(signer(i), "x", 1));
+  interleaving::Session stranger(cluster.dsn(), "psql");
+  stranger.must("BEGIN");
+  stranger.must("SELECT FROM signer_lease WHERE signer = $1 FOR UPDATE", pg::Params::of(signer(2)));
+  cluster.node(0).kill();
+  for (const std::size_t i : {0, 1, 3}) {
+    EXPECT_TRUE(eventually([&] { return cluster.leader_of(signer(i)) == 1; }, 60s)) << i << cluster.describe();
+  }
+  stranger.must("COMMIT");
+  EXPECT_TRUE(eventually([&] { return cluster.leader_of(signer(2)) == 1; }, 60s)) << cluster.describe();
+  cluster.rpc("evm_setIntervalMining", {1});
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+}
+
+TEST(tx_takeover, a_transaction_that_a_stranger_locks_keeps_no_other_from_its_end) {
+  TxCluster cluster({.anvil = {"--no-mining"}});
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < 4; ++i) ids.push_back(cluster.create(0, transfer(signer(i), "x", 1)));
+  for (const auto& id : ids) ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  interleaving::Session stranger(cluster.dsn(), "psql");
+  stranger.must("BEGIN");
+  stranger.must("SELECT FROM managed_tx WHERE tx_id = $1::uuid FOR UPDATE", pg::Params::of(ids[2]));
+  cluster.mine(4);
+  for (const std::size_t i : {0, 1, 3}) {
+    EXPECT_TRUE(cluster.becomes(ids[i], "state", "CONFIRMED")) << i << cluster.describe();
+  }
+  EXPECT_EQ(cluster.column(ids[2], "state"), "TRACKING");
+  stranger.must("COMMIT");
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
 }
 
 }  // namespace

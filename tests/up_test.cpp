@@ -66,7 +66,7 @@ TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
   EXPECT_NE(listed.out.find("dev key of fencepost up"), std::string::npos) << listed.err;
   ASSERT_TRUE(eventually([&] {
     return exec_sql(fact("dsn"),
-                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'fencepost listens: "
+                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'fencepost hears "
                     "%economy_work%'") == "1";
   }));
   const auto doctor = fencepost({"doctor", "--data-dir", data_dir().string()});

@@ -62,8 +62,10 @@ CREATE TABLE managed_tx (
   receipt            jsonb       NULL,
   receipt_block      bigint      NULL,
   receipt_hash       text        NULL,                -- of the block
+  receipt_changed_at timestamptz NULL,                -- when it got its receipt, or lost it
   told_block         bigint      NULL,                -- the last block that consumers were told of
   told_hash          text        NULL,
+  withdrawn          boolean     NOT NULL DEFAULT false,  -- consumers were told that what they knew is void
   confirmations      jsonb       NULL,                -- written when final
   confirmed_at       timestamptz NULL,
   fencing_token      bigint      NULL,                -- of the last write

@@ -1,9 +1,9 @@
 -- The economy: who has how much, what moved, what waits to move. This file holds the tables, what the database itself
--- refuses, and the rules; 0006 moves money by them, 0007 has the faces that people and nodes call.
+-- refuses, and the rules; 0006 moves money by them, 0007 has what nodes call, 0008 what people do.
 --
 -- Lock order: transfer_work, accounts by (guild_id, member_id), the rest. A work row is the mutex of its transfer:
--- whoever changes a status holds it, or made the transfer in the same transaction. Only cancelling and
--- changed settings wait for a work row, and hold no account then; everybody else skips those that are locked.
+-- whoever changes a status holds it, or made the transfer in the same transaction. Who works through many skips those
+-- that are locked; who names one (cancelling, putting off, a step by hand) waits for it and holds nothing then.
 CREATE SCHEMA economy;
 
 -- The outbox, found when the schema is made and not by the search_path of whoever inserts a transfer.
@@ -293,6 +293,10 @@ $$;
 
 CREATE FUNCTION economy._lane(p_guild_id bigint) RETURNS smallint
 LANGUAGE sql IMMUTABLE AS $$ SELECT (hashint8(p_guild_id) & 63)::smallint $$;
+
+-- The first half of a lane's advisory lock: any number, as long as it is ours.
+CREATE FUNCTION economy._lane_class() RETURNS integer
+LANGUAGE sql IMMUTABLE AS $$ SELECT 1953652325 $$;
 
 CREATE FUNCTION economy._checks(p_failed_on smallint) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$

@@ -136,7 +136,7 @@ END $$;
 --   insufficient_balance  available (balance less what is reserved)
 --   cooldown              throttled_until
 --   daily_limit           used_today, daily_limit
---   conflict              transfer_id whose key it is
+--   conflict              transfer_id whose key it is; none when that came in the same set and was refused
 --   invalid
 CREATE FUNCTION economy.fn_transfer_now(
   p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[], p_target_ids bigint[], p_amounts bigint[],
@@ -204,6 +204,8 @@ BEGIN
       FROM (SELECT k.outcome, k.ordinality, v_verdicts[k.first] AS verdict, v_verdicts[k.first].failed_on,
                    CASE WHEN k.outcome IN ('new', 'repeat') AND v_verdicts[k.first].failed_on = 0
                         THEN v_items[k.first].transfer_id
+                        WHEN k.outcome = 'conflict' AND v_verdicts[k.first].failed_on = 0
+                        THEN coalesce(k.known_id, v_items[k.first].transfer_id)
                         ELSE k.known_id
                    END AS id
               FROM unnest(v_classes) WITH ORDINALITY AS k) AS k
@@ -223,7 +225,6 @@ CREATE FUNCTION economy.fn_process_due(p_limit integer, p_only uuid[] DEFAULT NU
                                        OUT next_due_at timestamptz)
 LANGUAGE plpgsql AS $$
 DECLARE
-  k_lane_class CONSTANT integer := 1953652325;  -- any number, as long as it is ours
   v_begun_at timestamptz := clock_timestamp();
   v_at timestamptz;
   v_lane smallint;
@@ -251,7 +252,7 @@ BEGIN
                           LIMIT 1) AS oldest
      ORDER BY oldest.due_at
   LOOP
-    IF NOT pg_try_advisory_xact_lock(k_lane_class, v_lane) THEN
+    IF NOT pg_try_advisory_xact_lock(economy._lane_class(), v_lane) THEN
       busy := true;
       CONTINUE;
     END IF;

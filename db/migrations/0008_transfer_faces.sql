@@ -262,7 +262,7 @@ LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- Makes due what failed on the given checks, now that they may come out otherwise. A row that is locked is being
--- checked: who calls has seen to it that the check sees what has changed.
+-- checked, or was inserted a moment ago, and comes back by itself.
 CREATE FUNCTION economy._wake_failed_on(p_guild_id bigint, p_member_id bigint, p_checks integer) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -289,6 +289,7 @@ RETURNS economy.guild_settings
 LANGUAGE plpgsql AS $$
 DECLARE
   s economy.guild_settings;
+  v_before economy.guild_settings;
   v_unknown text;
 BEGIN
   SELECT key INTO v_unknown
@@ -302,6 +303,7 @@ BEGIN
     FROM economy._settings(p_guild_id) AS d
       ON CONFLICT DO NOTHING;
   SELECT * INTO s FROM economy.guild_settings WHERE guild_id = p_guild_id FOR NO KEY UPDATE;
+  v_before := s;
   s := jsonb_populate_record(s, p_changes);
   UPDATE economy.guild_settings
      SET daily_limit = s.daily_limit,
@@ -313,9 +315,11 @@ BEGIN
   RETURNING * INTO s;
   INSERT INTO economy.operations (guild_id, action, reason, actor, detail)
   VALUES (p_guild_id, 'set_settings', p_reason, p_actor, p_changes);
-  -- A check that is under way goes by the old settings: it ends first.
-  PERFORM FROM economy.transfer_work AS w WHERE w.guild_id = p_guild_id AND NOT w.approved FOR UPDATE;
-  PERFORM economy._wake_failed_on(p_guild_id, NULL, 6);
+  IF (s.daily_limit, s.cooldown_seconds) IS DISTINCT FROM (v_before.daily_limit, v_before.cooldown_seconds) THEN
+    -- A node's check that is under way goes by the old settings: it ends first, and the next begins after us.
+    PERFORM pg_advisory_xact_lock(economy._lane_class(), economy._lane(p_guild_id));
+    PERFORM economy._wake_failed_on(p_guild_id, NULL, 6);
+  END IF;
   RETURN s;
 END $$;
 

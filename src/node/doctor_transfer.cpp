@@ -5,7 +5,6 @@
 #include "node/database_session.hpp"
 #include "pg/listener.hpp"
 #include "transfer/telemetry_listener.hpp"
-#include "tx/lease_store.hpp"
 
 namespace fencepost::doctor {
 namespace {
@@ -13,25 +12,26 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kCheck = "transfers";
-constexpr auto kAlive = 15s;  // a node shows itself every few seconds
 
 std::string in_words(std::chrono::milliseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
   return seconds < 120 ? fmt::format("{} s", seconds) : fmt::format("{} min", seconds / 60);
 }
 
-constexpr pg::Statement kListeners{"doctor_transfer_listeners", R"(
-  SELECT count(*) AS n
-    FROM pg_stat_activity
-   WHERE datname = current_database() AND starts_with(application_name, $1) AND strpos(application_name, $2) > 0)"};
+constexpr pg::Statement kNodes{"doctor_transfer_nodes", R"(
+  SELECT (SELECT count(*) FROM cluster_node WHERE heartbeat_at > clock_timestamp() - interval '15 s') AS alive,
+         (SELECT count(*)
+            FROM pg_stat_activity
+           WHERE datname = current_database()
+             AND starts_with(application_name, $1)
+             AND strpos(application_name, $2) > 0) AS listening)"};
 
 awaitable<TransferFacts> ask(pg::Pool& pool) {
   TransferFacts facts;
-  const auto listening = co_await pool.query(kListeners, pg::Listener::kSessionName, transfer::kWorkChannel);
-  facts.listeners = static_cast<std::size_t>(listening.one().get<std::int64_t>("n"));
+  const auto nodes = co_await pool.query(kNodes, pg::Listener::kSessionName, transfer::kWorkChannel);
+  facts.nodes = static_cast<std::size_t>(nodes.one().get<std::int64_t>("alive"));
+  facts.listeners = static_cast<std::size_t>(nodes.one().get<std::int64_t>("listening"));
   facts.pool = co_await transfer::PendingTransferGateway(pool).pool_state();
-  const auto now = std::chrono::system_clock::now();
-  for (const auto& node : co_await tx::list_nodes(pool)) facts.nodes += now - node.heartbeat_at < kAlive ? 1 : 0;
   co_return facts;
 }
 

@@ -95,6 +95,7 @@ awaitable<> Listener::serve() {
                                     .on_close = [closed](const std::string& reason) { closed->complete(reason); }});
   co_await connection->exec_script(listen_script(), options_.answer_timeout);
   const bool proven = co_await prove();
+  if (proven) co_await connection->exec_script(name_script(), options_.answer_timeout);
   mode_ = proven ? Mode::kListening : Mode::kPolling;
   listening_.Set(proven ? 1 : 0);
   if (!proven) {
@@ -168,13 +169,15 @@ void Listener::sweep() {
 }
 
 std::string Listener::listen_script() const {
-  std::string name(kSessionName);
   auto script = fmt::format("LISTEN {};", in_marks(kProofChannel, '"'));
-  for (const auto& subscriber : subscribers_) {
-    script += fmt::format("LISTEN {};", in_marks(subscriber.channel, '"'));
-    name += (name.size() > kSessionName.size() ? ", " : "") + subscriber.channel;
-  }
-  return script + fmt::format("SET application_name = {};", in_marks(name, '\''));
+  for (const auto& subscriber : subscribers_) script += fmt::format("LISTEN {};", in_marks(subscriber.channel, '"'));
+  return script;
+}
+
+std::string Listener::name_script() const {
+  std::string name(kSessionName);
+  for (const auto& subscriber : subscribers_) name += ' ' + subscriber.channel;
+  return fmt::format("SET application_name = {};", in_marks(name, '\''));
 }
 
 }  // namespace fencepost::pg

@@ -8,7 +8,8 @@
 // proves itself with a notification sent by a second session; if it does not come, the listener says so loudly
 // and sweeps on a short beat instead (Mode::kPolling).
 //
-// In pg_stat_activity its session is named after what it listens to: "fencepost listens: economy_work, …".
+// Once it has proved itself its session is named after what it hears, for whoever looks at pg_stat_activity, which
+// shows 63 bytes: "fencepost hears economy_work …".
 //
 // Pinned to one loop; callbacks run there and must not block.
 #pragma once
@@ -40,7 +41,7 @@ class Listener {
   };
   using OnNotify = std::function<void(std::string_view payload)>;
   using OnSweep = std::function<void()>;
-  static constexpr std::string_view kSessionName = "fencepost listens: ";
+  static constexpr std::string_view kSessionName = "fencepost hears";
 
   Listener(Executor executor, Connector& connector, const Options& options, Metrics& metrics);
 
@@ -68,6 +69,7 @@ class Listener {
   void sweep();
   static void tell(const Subscriber& subscriber, const std::function<void()>& call);
   std::string listen_script() const;
+  std::string name_script() const;
 
   Executor executor_;
   Connector& connector_;

@@ -73,8 +73,8 @@ TEST(pg_listener, sweeps_first_then_hears) {
     EXPECT_TRUE(co_await heard.until([&] { return heard.payloads.size() == 1; }));
     EXPECT_EQ(heard.payloads[0], "one");
     EXPECT_EQ(db.exec("SELECT application_name FROM pg_stat_activity WHERE datname = current_database() AND "
-                      "application_name LIKE 'fencepost listens: %'"),
-              "fencepost listens: Odd \"channel\"");
+                      "application_name LIKE 'fencepost hears %'"),
+              "fencepost hears Odd \"channel\"");
   });
 }
 

@@ -2,9 +2,9 @@
 // next.
 //
 // Requests are spread over lanes by key, so that those of one key are handled in the order they came, one batch at a
-// time. Lanes take turns, which makes batches large; only when a lane's line has grown long does it not wait for the
-// others. Each lane is pinned to a loop; `submit` may be called from any loop of the runtime, and gets its answer
-// there. Bounded: a full lane refuses.
+// time. Lanes take turns, which makes batches large; a lane whose line has grown long does not wait for the others, and
+// none waits for more than a moment: one batch that hangs must not hold up the rest. Each lane is pinned to a loop;
+// `submit` may be called from any loop of the runtime, and gets its answer there. Bounded: a full lane refuses.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,9 @@ struct BatcherOptions {
   std::string name;
   std::size_t lanes = 2;
   std::size_t max_batch = 256;
-  std::size_t long_line = 20;      // a lane with so many does not wait for its turn
-  std::size_t queue_limit = 8192;  // waiting in one lane
+  std::size_t long_line = 20;                   // a lane with so many does not wait for its turn
+  std::chrono::milliseconds turn_patience{20};  // nor does one that has waited so long
+  std::size_t queue_limit = 8192;               // waiting in one lane
 };
 
 template <class Item, class Answer>
@@ -126,7 +127,11 @@ class Batcher {
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
-    awaitable<> come() { co_await lane_.turn->wait(); }
+    awaitable<> come() {
+      if (co_await lane_.turn->wait(std::chrono::steady_clock::now() + batcher_.options_.turn_patience)) co_return;
+      const std::scoped_lock lock(batcher_.turns_);
+      if (std::ranges::find(batcher_.in_line_, &lane_) != batcher_.in_line_.end()) batcher_.give_turn(lane_);
+    }
 
    private:
     Batcher& batcher_;

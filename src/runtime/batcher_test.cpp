@@ -136,7 +136,7 @@ std::pair<std::string, std::string> two_keys(std::size_t lanes) {
 }
 
 TEST(batcher, lanes_take_turns_while_their_lines_are_short) {
-  House house({.name = "doubler", .lanes = 2, .long_line = 3});
+  House house({.name = "doubler", .lanes = 2, .long_line = 3, .turn_patience = 1h});
   const auto [one, other] = two_keys(2);
   house.held = true;
   auto running = house.submit(0, 1, one);
@@ -157,7 +157,7 @@ TEST(batcher, lanes_take_turns_while_their_lines_are_short) {
 }
 
 TEST(batcher, a_lane_that_waits_for_its_turn_gets_it_when_the_other_ends) {
-  House house({.name = "doubler", .lanes = 2});
+  House house({.name = "doubler", .lanes = 2, .turn_patience = 1h});
   const auto [one, other] = two_keys(2);
   house.held = true;
   auto running = house.submit(0, 1, one);
@@ -168,8 +168,21 @@ TEST(batcher, a_lane_that_waits_for_its_turn_gets_it_when_the_other_ends) {
   EXPECT_EQ(waiting.get(), 4);
 }
 
+TEST(batcher, a_batch_that_hangs_holds_up_its_own_lane_only) {
+  House house({.name = "doubler", .lanes = 2, .turn_patience = 10ms});
+  const auto [one, other] = two_keys(2);
+  house.held = true;
+  auto running = house.submit(0, 1, one);
+  ASSERT_TRUE(eventually([&] { return house.batch_count() == 1; }));
+  auto waiting = house.submit(0, 2, other);
+  EXPECT_TRUE(eventually([&] { return house.batch_count() == 2; }));
+  house.held = false;
+  EXPECT_EQ(running.get(), 2);
+  EXPECT_EQ(waiting.get(), 4);
+}
+
 TEST(batcher, stopping_takes_waiting_lanes_along) {
-  auto house = std::make_unique<House>(BatcherOptions{.name = "doubler", .lanes = 2});
+  auto house = std::make_unique<House>(BatcherOptions{.name = "doubler", .lanes = 2, .turn_patience = 1h});
   const auto [one, other] = two_keys(2);
   house->held = true;
   auto running = house->submit(0, 1, one);

@@ -3,6 +3,8 @@
 namespace fencepost::transfer {
 namespace {
 
+constexpr auto kAuditTime = std::chrono::minutes(10);
+
 constexpr pg::Statement kAudit{"transfer_audit", "SELECT check_name, wrong, example FROM economy.fn_audit()"};
 
 }  // namespace
@@ -10,7 +12,8 @@ constexpr pg::Statement kAudit{"transfer_audit", "SELECT check_name, wrong, exam
 awaitable<std::vector<AuditFinding>> audit(pg::Pool& pool) {
   // It reads everything: on a session of its own, so that nobody stands behind it.
   const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(pg::Batch().add(kAudit), {.access = pg::Access::kRead});
+  const auto results = co_await connection->run(pg::Batch().add(kAudit).statement_timeout(kAuditTime),
+                                                {.access = pg::Access::kRead, .timeout = kAuditTime});
   std::vector<AuditFinding> findings;
   for (const auto row : results.back()) {
     findings.push_back({.check = row.get<std::string>("check_name"),

@@ -301,5 +301,22 @@ TEST_F(Interleaving, new_settings_are_never_missed) {
   }
 }
 
+// And a credit meanwhile is not missed either.
+TEST_F(Interleaving, new_settings_hide_no_credit) {
+  mint(3, 1'000'000);
+  int limit = 1'000'000;
+  for (const auto& order : all_orders(std::vector<std::size_t>{2, 2})) {
+    const auto payer = ++next_member;
+    const auto id = insert(payer, 2, 50);
+    admin.must("UPDATE economy.transfer_work SET due_at = '9000-01-01', next_attempt_at = '9000-01-01'");
+    const auto changing =
+        script("SELECT economy.fn_set_settings(7, jsonb_build_object('daily_limit', $1::integer), 'test', 'tester')",
+               pg::Params::of(++limit));
+    theatre.play({{a, changing}, {b, now({{3, payer, 50}})}}, order);
+    process();
+    ASSERT_EQ(state(id), "completed") << theatre.trace();
+  }
+}
+
 }  // namespace
 }  // namespace fencepost::transfer

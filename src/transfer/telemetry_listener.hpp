@@ -1,6 +1,6 @@
-// TelemetryListener: wakes the coordinator when the database says that transfers became due. Nodes have a channel of
-// their own for that, one notification a commit; `economy_events` (transfer_check_result, transfer_check_approved,
-// transaction_denied) is for others to listen to.
+// Wakes the coordinator when the database says that transfers became due. Nodes have a channel of their own for that,
+// one notification a commit; `economy_events` (transfer_check_result, transfer_check_approved, transaction_denied) is
+// for others to listen to.
 //
 // A hint, never the truth: on every connect, and on a slow beat, the coordinator is sent to look for itself.
 #pragma once
@@ -13,9 +13,11 @@
 namespace fencepost::transfer {
 
 inline constexpr std::string_view kWorkChannel = "economy_work";
-inline constexpr std::string_view kEventsChannel = "economy_events";
 
-// Before the listener starts; the coordinator must outlive it.
-void listen_for_work(pg::Listener& listener, TransferEventPoolCoordinator& coordinator);
+class TelemetryListener {
+ public:
+  // Before the listener starts; the coordinator must outlive it.
+  TelemetryListener(pg::Listener& listener, TransferEventPoolCoordinator& coordinator);
+};
 
 }  // namespace fencepost::transfer

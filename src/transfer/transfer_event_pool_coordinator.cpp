@@ -10,7 +10,8 @@ namespace fencepost::transfer {
 namespace {
 
 constexpr std::size_t kExpiredAtOnce = 1'000;
-constexpr auto kPutOff = std::chrono::minutes(1);
+constexpr std::chrono::milliseconds kPutOff = std::chrono::minutes(1);
+constexpr std::chrono::milliseconds kLocked = std::chrono::seconds(5);  // somebody keeps an account locked
 constexpr std::chrono::milliseconds kLaneTaken{100};
 constexpr auto kGauges = std::chrono::seconds(10);
 
@@ -103,7 +104,7 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
 
 awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
   const auto due = co_await PendingTransferGateway(database_.pool()).list_due(options_.batch);
-  std::vector<Uuid> at_fault;
+  std::vector<std::pair<Uuid, std::chrono::milliseconds>> at_fault;
   const std::function<awaitable<std::vector<ProcessResult>>(std::span<const Uuid>)> write =
       [this](std::span<const Uuid> some) -> awaitable<std::vector<ProcessResult>> {
     auto done = co_await PendingTransferGateway(database_.pool()).process_only({some.begin(), some.end()});
@@ -115,17 +116,18 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
         try {
           std::rethrow_exception(refused);
         } catch (const pg::QueryError& error) {
-          if (pg::may_be_one_item(error)) at_fault.push_back(id);
+          if (pg::may_be_one_item(error)) at_fault.emplace_back(id, error.is_timeout() ? kLocked : kPutOff);
         } catch (const std::exception& error) {
           log::warn("a transfer was not processed", {{"transferId", id.to_string()}, {"error", error.what()}});
         }
         return ProcessResult{};
       };
   if (!due.empty()) co_await pg::write_or_halve<Uuid, ProcessResult>(due, write, alone);
-  for (const auto& id : at_fault) {
-    log::error("a transfer cannot be processed and is put off", {{"transferId", id.to_string()}});
+  for (const auto& [id, delay] : at_fault) {
+    log::error("a transfer cannot be processed and is put off",
+               {{"transferId", id.to_string()}, {"delayMs", delay.count()}});
     put_off_total_.Increment();
-    co_await PendingTransferGateway(database_.pool()).defer(id, kPutOff);
+    co_await PendingTransferGateway(database_.pool()).defer(id, delay);
   }
   co_return ProcessResult{.more = true};
 }

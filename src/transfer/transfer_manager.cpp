@@ -1,7 +1,6 @@
 #include "transfer/transfer_manager.hpp"
 
 #include "runtime/log.hpp"
-#include "transfer/telemetry_listener.hpp"
 
 namespace fencepost::transfer {
 
@@ -12,6 +11,7 @@ TransferManager::TransferManager(Runtime& runtime, pg::Database& database, pg::L
       audits_(options.audit_interval.count() > 0),
       service_(runtime, database, options, metrics),
       coordinator_(runtime.executor(0), database, options, metrics),
+      telemetry_(listener, coordinator_),
       auditor_(
           runtime.executor(0), {.name = "transfer_audit", .interval = options.audit_interval},
           [this] { return audit_all(); }, metrics) {
@@ -22,7 +22,6 @@ TransferManager::TransferManager(Runtime& runtime, pg::Database& database, pg::L
       coordinator_.wake_everywhere();
     }
   });
-  listen_for_work(listener, coordinator_);
 }
 
 void TransferManager::start() {

@@ -3,6 +3,7 @@
 
 #include "pg/listener.hpp"
 #include "transfer/audit.hpp"
+#include "transfer/telemetry_listener.hpp"
 #include "transfer/transfer_event_pool_coordinator.hpp"
 #include "transfer/transfer_service.hpp"
 
@@ -28,6 +29,7 @@ class TransferManager {
   bool audits_;
   TransferService service_;
   TransferEventPoolCoordinator coordinator_;
+  TelemetryListener telemetry_;
   Worker auditor_;
 };
 

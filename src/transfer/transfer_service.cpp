@@ -15,8 +15,8 @@ Error no_transfer() {
 }
 
 Error key_conflict(const std::optional<Uuid>& transfer_id) {
-  return conflict("idempotency_conflict", "this idempotencyKey was used for another transfer")
-      .with("transferId", transfer_id ? transfer_id->to_string() : "");
+  auto error = conflict("idempotency_conflict", "this idempotencyKey was used for another transfer");
+  return transfer_id ? error.with("transferId", transfer_id->to_string()) : error;
 }
 
 Error no_such_transfer() {

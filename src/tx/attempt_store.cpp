@@ -1,6 +1,9 @@
 #include "tx/attempt_store.hpp"
 
 #include <cstring>
+#include <functional>
+
+#include "pg/halving.hpp"
 
 namespace fencepost::tx {
 
@@ -89,7 +92,7 @@ const Statement kClaimResubmits{"tx_claim_resubmits", R"(
   WITH claimed AS (
     UPDATE managed_tx AS t
        SET last_submit_at = clock_timestamp(),
-           next_resubmit_at = clock_timestamp() + make_interval(secs => $6 / 1000.0),
+           next_resubmit_at = CASE WHEN $6 >= 0 THEN clock_timestamp() + make_interval(secs => $6 / 1000.0) END,
            fencing_token = w.token,
            updated_at = clock_timestamp()
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
@@ -153,25 +156,49 @@ awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string n
   co_return out;
 }
 
-awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                                 std::chrono::milliseconds interval, std::size_t limit) {
-  const auto due = co_await pool.query(sql::kDueResubmits, node, chain_id, limit);
-  std::vector<Resubmit> out;
-  if (due.empty()) co_return out;
+namespace {
+
+using DueRow = std::pair<SignerLease, Uuid>;
+
+awaitable<std::vector<std::optional<Resubmit>>> claim_due(pg::Pool& pool, const std::string& node,
+                                                          std::span<const DueRow> due,
+                                                          std::chrono::milliseconds interval) {
   FencedRows rows;
-  for (const auto row : due) rows.add(read_lease(row), row.get<Uuid>("tx_id"));
+  for (const auto& [lease, tx_id] : due) rows.add(lease, tx_id);
   auto batch = fenced_batch(node, rows);
   batch.add(sql::kClaimResubmits, node, rows.chains, rows.signers, rows.tokens, rows.ids, interval.count());
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(batch);
+  std::vector<std::optional<Resubmit>> out;
   for (const auto row : results.back()) {
-    out.push_back({.lease = read_lease(row),
-                   .tx_id = row.get<Uuid>("tx_id"),
-                   .state = read_state(row),
-                   .nonce = row.get<std::int64_t>("nonce"),
-                   .tx_hash = row.get<std::string>("tx_hash"),
-                   .raw = row.get<std::string>("raw"),
-                   .retry_count = row.get<std::int32_t>("retry_count")});
+    out.push_back(Resubmit{.lease = read_lease(row),
+                           .tx_id = row.get<Uuid>("tx_id"),
+                           .state = read_state(row),
+                           .nonce = row.get<std::int64_t>("nonce"),
+                           .tx_hash = row.get<std::string>("tx_hash"),
+                           .raw = row.get<std::string>("raw"),
+                           .retry_count = row.get<std::int32_t>("retry_count")});
+  }
+  co_return out;
+}
+
+}  // namespace
+
+awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                                 std::chrono::milliseconds interval, std::size_t limit) {
+  std::vector<DueRow> due;
+  for (const auto row : co_await pool.query(sql::kDueResubmits, node, chain_id, limit)) {
+    due.emplace_back(read_lease(row), row.get<Uuid>("tx_id"));
+  }
+  std::vector<Resubmit> out;
+  if (due.empty()) co_return out;
+  const std::function<awaitable<std::vector<std::optional<Resubmit>>>(std::span<const DueRow>)> write =
+      [&](std::span<const DueRow> some) { return claim_due(pool, node, some, interval); };
+  // A row that somebody keeps locked is left for later.
+  const std::function<std::optional<Resubmit>(const DueRow&, const std::exception_ptr&)> alone =
+      [](const DueRow&, const std::exception_ptr&) { return std::nullopt; };
+  for (auto& one : co_await pg::write_or_halve<DueRow, std::optional<Resubmit>>(due, write, alone)) {
+    if (one) out.push_back(std::move(*one));
   }
   co_return out;
 }

@@ -44,7 +44,8 @@ struct ClaimResult {
 awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
                                                    std::chrono::milliseconds interval);
 
-// Claims broadcasts that are due again (same bytes), in nonce order: each is this node's alone for `interval`.
+// Claims broadcasts that are due again (same bytes), in nonce order: each is this node's alone for `interval`, or, with
+// kNever, until somebody makes it due.
 struct Resubmit {
   SignerLease lease;
   Uuid tx_id;

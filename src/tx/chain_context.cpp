@@ -23,6 +23,11 @@ StepOutcome unstorable(const Step& step, const std::exception_ptr& refused) {
   return StepOutcome::kMoved;
 }
 
+ClaimResult unclaimable(const Claim& claim, const std::exception_ptr& refused) {
+  log::error("a signed transaction cannot be stored", error_of(refused), {{"txId", claim.tx_id.to_string()}});
+  return {.outcome = StepOutcome::kMoved};
+}
+
 }  // namespace
 
 awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps) {
@@ -53,7 +58,11 @@ awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps)
 
 awaitable<std::vector<ClaimResult>> ChainContext::claim(std::vector<Claim> claims) {
   if (claims.empty()) co_return std::vector<ClaimResult>();
-  const auto results = co_await claim_attempts(database.pool(), node(), claims, options.resubmit.interval);
+  const std::function<awaitable<std::vector<ClaimResult>>(std::span<const Claim>)> write =
+      [this](std::span<const Claim> some) {
+        return claim_attempts(database.pool(), node(), {some.begin(), some.end()}, claim_patience());
+      };
+  const auto results = co_await pg::write_or_halve<Claim, ClaimResult>(claims, write, unclaimable);
   std::vector<SignerLease> fenced;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (results[i].outcome == StepOutcome::kFenced) fenced.push_back(claims[i].lease);

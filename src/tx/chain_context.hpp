@@ -51,6 +51,16 @@ struct ChainContext {
   // a database that hangs must not keep the node from giving its leases back.
   static constexpr std::chrono::milliseconds kStopGrace{500};
 
+  // How long a broadcast that was begun is this worker's alone: when nothing was heard of it by then, the same bytes
+  // are sent again.
+  std::chrono::milliseconds claim_patience() const {
+    return std::min<std::chrono::milliseconds>(options.resubmit.interval, std::chrono::seconds(30));
+  }
+  // Until what the chain has taken is sent again by itself.
+  std::chrono::milliseconds until_resubmit() const {
+    return options.resubmit.enabled ? options.resubmit.interval : kNever;
+  }
+
   // How long until the next try of something that failed `tries` times in a row: 1 s, 2 s, 4 s, … 60 s.
   static std::chrono::milliseconds retry_delay(std::int32_t tries);
 };

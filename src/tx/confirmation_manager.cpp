@@ -98,6 +98,11 @@ awaitable<Worker::Next> ConfirmationManager::advance() {
   if (const auto* head = chain_.follower.window().head()) highest_head_ = std::max(highest_head_, head->number);
   if (unchecked_ && chain_.follower.synced()) {
     unchecked_ = false;
+    // In this node's absence a reorg may also have undone what had ended.
+    if (const auto& window = chain_.follower.window(); first_look_ && !window.empty()) {
+      first_look_ = false;
+      undone_ = Undone{window.bottom()->number - 1, window.head()->number};
+    }
     try {
       co_await withdraw_dead(false);
     } catch (const std::exception&) {

@@ -50,6 +50,7 @@ class ConfirmationManager {
   };
   std::optional<Undone> undone_;  // where ended transactions may have been undone
   std::int64_t highest_head_ = 0;
+  bool first_look_ = true;
   bool unchecked_ = true;                 // receipts that this node did not store itself, or not in this life
   std::optional<std::string> told_head_;  // progress was told up to this head
 };

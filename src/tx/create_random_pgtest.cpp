@@ -60,7 +60,7 @@ class CreateRandom : public ProtocolTest {
     if (allotments.empty()) return taking(node);
     return script_of(promote_statements(node.name, allotments), [this](const Answer& answer) {
       ASSERT_TRUE(answer.ok()) << answer.message << theatre.trace();
-      for (const auto row : answer.rows) tally["promoted"] += static_cast<int>(row.get<std::int64_t>("promoted"));
+      tally["promoted"] += static_cast<int>(answer.rows.size());
     });
   }
 

@@ -194,9 +194,9 @@ const Statement kPromote{"tx_promote", R"(
       FROM numbered
      ORDER BY chain_id, signer, nonce
   )
-  SELECT chain_id, signer, count(*) AS promoted
+  SELECT chain_id, signer, tx_id, nonce
     FROM numbered
-   GROUP BY chain_id, signer)"};
+   ORDER BY chain_id, signer, nonce)"};
 
 // Without a lock, so only a hint: whoever promotes counts again. LIMIT 1 in place of EXISTS, which the planner may turn
 // into a join of all signers with all that wait.
@@ -307,6 +307,7 @@ pg::Batch create_statements(const std::string& node, const std::vector<Allotment
   pg::Batch batch;
   batch.add(sql::kLockLeases, w.chains, w.signers).add(sql::kLockCursors, node, w.chains, w.signers, w.tokens);
   batch.add_params(sql::kCreateBatch, create_params(node, w, allotments, items));
+  batch.lock_timeout(kLockPatience);
   return batch;
 }
 
@@ -338,7 +339,8 @@ pg::Batch promote_statements(const std::string& node, const std::vector<Allotmen
   pg::Batch batch;
   batch.add(sql::kLockLeases, w.chains, w.signers)
       .add(sql::kLockCursors, node, w.chains, w.signers, w.tokens)
-      .add(sql::kPromote, node, w.chains, w.signers, w.tokens, w.windows);
+      .add(sql::kPromote, node, w.chains, w.signers, w.tokens, w.windows)
+      .lock_timeout(kLockPatience);
   return batch;
 }
 
@@ -348,8 +350,9 @@ awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std:
   const auto results = co_await connection->run(batch);
   std::vector<Promotion> out;
   for (const auto row : results.back()) {
-    out.push_back(
-        {{row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")}, row.get<std::int64_t>("promoted")});
+    out.push_back({{row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")},
+                   row.get<Uuid>("tx_id"),
+                   row.get<std::int64_t>("nonce")});
   }
   co_return out;
 }

@@ -64,11 +64,12 @@ awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string no
 
 struct Promotion {
   SignerKey key;
-  std::int64_t promoted = 0;
+  Uuid tx_id;
+  std::int64_t nonce = 0;
 };
 // What promote sends.
 pg::Batch promote_statements(const std::string& node, const std::vector<Allotment>& allotments);
-// Numbers those that wait, in creation order, as far as the windows are open. The signers that got any.
+// Numbers those that wait, in creation order, as far as the windows are open. What got a nonce.
 awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std::vector<Allotment> allotments);
 
 // Of these, the ones with transactions that wait for a nonce and, as it looks, with room for one.

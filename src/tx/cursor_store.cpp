@@ -85,7 +85,8 @@ pg::Batch observe_statements(const std::string& node, const std::vector<ChainNon
   pg::Batch batch;
   batch.add(sql::kLockLeases, chains, signers)
       .add(sql::kLockCursors, node, chains, signers, tokens)
-      .add(kObserve, node, chains, signers, tokens, nonces, shared);
+      .add(kObserve, node, chains, signers, tokens, nonces, shared)
+      .lock_timeout(kLockPatience);
   return batch;
 }
 

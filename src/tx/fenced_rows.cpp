@@ -32,7 +32,8 @@ void FencedRows::add(const SignerLease& lease, const Uuid& id) {
 pg::Batch fenced_batch(const std::string& node, const FencedRows& rows) {
   pg::Batch batch;
   batch.add(sql::kLockLeases, rows.chains, rows.signers)
-      .add(sql::kLockRows, node, rows.chains, rows.signers, rows.tokens, rows.ids);
+      .add(sql::kLockRows, node, rows.chains, rows.signers, rows.tokens, rows.ids)
+      .lock_timeout(kLockPatience);
   return batch;
 }
 

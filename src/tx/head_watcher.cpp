@@ -153,7 +153,8 @@ awaitable<bool> HeadWatcher::examine(OpenHead head, std::int64_t nonce_at_head, 
                                   .nonce = head.nonce,
                                   .sub_state = head.sub_state,
                                   .attempt_hash = ours->tx_hash,
-                                  .attempt_kind = attempt->kind},
+                                  .attempt_kind = attempt->kind,
+                                  .withdrawn = head.withdrawn},
                                  *ours));
       break;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "pg/error.hpp"
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
 
@@ -126,22 +127,26 @@ awaitable<LeaseManager::Answer> LeaseManager::lead_here(SignerKey key) {
 
 awaitable<> LeaseManager::take_wanted() {
   while (!wanted_.empty()) {
+    // Or it would be ours again under the token that is being given back.
+    if (const auto release = releasing_) co_await release->wait();
     decltype(wanted_) now;
     while (!wanted_.empty() && now.size() < kTakenAtOnce) now.insert(wanted_.extract(wanted_.begin()));
     std::vector<SignerKey> keys;
     for (const auto& [key, waiting] : now) keys.push_back(key);
     std::map<SignerKey, Answer> answers;
+    Refusals refused;
     std::exception_ptr failure;
     try {
-      answers = co_await take_or_name(std::move(keys));
+      answers = co_await take_or_name(std::move(keys), refused);
     } catch (const std::exception&) {
       failure = std::current_exception();
       failed_total_.Increment();
     }
     for (auto& [key, waiting] : now) {
+      const auto alone = refused.find(key);
       for (const auto& one : waiting) {
-        if (failure) {
-          one->complete(std::unexpected(failure));
+        if (failure || alone != refused.end()) {
+          one->complete(std::unexpected(failure ? failure : alone->second));
         } else {
           one->complete(answers.at(key));
         }
@@ -151,7 +156,8 @@ awaitable<> LeaseManager::take_wanted() {
   taking_ = false;
 }
 
-awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(std::vector<SignerKey> keys) {
+awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(std::vector<SignerKey> keys,
+                                                                                Refusals& refusals) {
   auto& pool = database_.pool();
   std::map<SignerKey, Answer> answers;
   std::map<std::int64_t, std::vector<std::string>> free;
@@ -164,9 +170,9 @@ awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(
     }
   }
   for (auto& [chain_id, signers] : free) {
-    for (auto& lease : co_await take(chain_id, std::move(signers))) answers.emplace(lease.key, lease);
+    for (auto& lease : co_await take(chain_id, std::move(signers), refusals)) answers.emplace(lease.key, lease);
   }
-  std::erase_if(keys, [&](const SignerKey& key) { return answers.contains(key); });
+  std::erase_if(keys, [&](const SignerKey& key) { return answers.contains(key) || refusals.contains(key); });
   if (!keys.empty()) {
     // Somebody was faster.
     views = co_await find_leases(pool, keys, options_.times);
@@ -179,10 +185,38 @@ awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(
   co_return answers;
 }
 
-awaitable<std::vector<SignerLease>> LeaseManager::take(std::int64_t chain_id, std::vector<std::string> signers) {
+// A lease that somebody keeps locked must not keep us from the others: they are taken by halves then.
+awaitable<std::vector<SignerLease>> LeaseManager::acquire(std::int64_t chain_id, std::vector<std::string> signers,
+                                                          Refusals& refusals) {
+  std::exception_ptr locked;
+  try {
+    co_return co_await acquire_leases(database_.pool(), identity_.node_id, chain_id, signers, options_.times);
+  } catch (const pg::QueryError& error) {
+    if (!error.is_timeout()) throw;
+    locked = std::current_exception();
+  } catch (const Exception& error) {
+    if (error.error().code != kLeaseLocked) throw;
+    locked = std::current_exception();
+  }
+  std::vector<SignerLease> taken;
+  if (signers.size() == 1) {
+    log::error("a lease cannot be had", error_of(locked), {{"chainId", chain_id}, {"signer", signers.front()}});
+    refusals.emplace(SignerKey{chain_id, signers.front()}, locked);
+    failed_total_.Increment();
+    co_return taken;
+  }
+  const auto middle = signers.begin() + static_cast<std::ptrdiff_t>(signers.size() / 2);
+  const std::vector<std::vector<std::string>> halves{{signers.begin(), middle}, {middle, signers.end()}};
+  for (const auto& half : halves) {
+    for (auto& lease : co_await acquire(chain_id, half, refusals)) taken.push_back(std::move(lease));
+  }
+  co_return taken;
+}
+
+awaitable<std::vector<SignerLease>> LeaseManager::take(std::int64_t chain_id, std::vector<std::string> signers,
+                                                       Refusals& refusals) {
   const auto asked = Clock::now();
-  auto taken =
-      co_await acquire_leases(database_.pool(), identity_.node_id, chain_id, std::move(signers), options_.times);
+  auto taken = co_await acquire(chain_id, std::move(signers), refusals);
   if (taken.empty()) co_return taken;
   co_await prepare(taken);
   {
@@ -254,11 +288,20 @@ awaitable<> LeaseManager::release_idle() {
   std::erase_if(unused, [&](const SignerLease& lease) { return std::ranges::find(idle, lease.key) == idle.end(); });
   if (unused.empty()) co_return;
   {
-    // Forgotten first: whoever comes now takes it anew, under another token.
+    // Forgotten first: whoever comes now takes it anew, once it is given back and so under another token.
     const std::scoped_lock lock(mutex_);
     for (const auto& lease : unused) known_.erase(lease.key);
   }
-  co_await release_leases(database_.pool(), identity_.node_id, unused);
+  const auto released = releasing_ = std::make_shared<Completion<bool>>(home_);
+  std::exception_ptr failure;
+  try {
+    co_await release_leases(database_.pool(), identity_.node_id, unused);
+  } catch (const std::exception&) {
+    failure = std::current_exception();
+  }
+  releasing_.reset();
+  released->complete(true);
+  if (failure) std::rethrow_exception(failure);
   log::info("idle leases given back", {{"leases", unused.size()}});
 }
 
@@ -271,7 +314,8 @@ awaitable<Worker::Next> LeaseManager::adopt() {
     if (can_sign_(key)) by_chain[key.chain_id].push_back(key.signer);
   }
   std::size_t adopted = 0;
-  for (auto& [chain_id, signers] : by_chain) adopted += (co_await take(chain_id, std::move(signers))).size();
+  Refusals refusals;  // logged; others look for them in the next round
+  for (auto& [chain_id, signers] : by_chain) adopted += (co_await take(chain_id, std::move(signers), refusals)).size();
   if (adopted == 0 || orphans.size() < options_.adopt_step) co_return Worker::Next::kRest;
   asio::steady_timer pause(home_, kAdoptPause);
   co_await pause.async_wait(asio::use_awaitable);

@@ -77,11 +77,14 @@ class LeaseManager {
     Clock::time_point last_use;
   };
   using Waiting = Completion<std::expected<Answer, std::exception_ptr>>;
+  using Refusals = std::map<SignerKey, std::exception_ptr>;  // those that could not be had, each for its own reason
 
   awaitable<Answer> lead_here(SignerKey key);
   awaitable<> take_wanted();
-  awaitable<std::map<SignerKey, Answer>> take_or_name(std::vector<SignerKey> keys);
-  awaitable<std::vector<SignerLease>> take(std::int64_t chain_id, std::vector<std::string> signers);
+  awaitable<std::map<SignerKey, Answer>> take_or_name(std::vector<SignerKey> keys, Refusals& refusals);
+  awaitable<std::vector<SignerLease>> take(std::int64_t chain_id, std::vector<std::string> signers, Refusals& refusals);
+  awaitable<std::vector<SignerLease>> acquire(std::int64_t chain_id, std::vector<std::string> signers,
+                                              Refusals& refusals);
   awaitable<> prepare(std::vector<SignerLease> taken);
   awaitable<Worker::Next> renew();
   awaitable<> renew_held();
@@ -101,6 +104,7 @@ class LeaseManager {
   std::unordered_map<SignerKey, Known> known_;
   std::map<SignerKey, std::vector<std::shared_ptr<Waiting>>> wanted_;  // on the loop: who waits for which
   bool taking_ = false;
+  std::shared_ptr<Completion<bool>> releasing_;  // while idle leases are given back
   pg::Pool renewals_;       // a session of their own: nobody's slow statement may stand before a renewal
   TaskGroup preparations_;  // and acquisitions
 

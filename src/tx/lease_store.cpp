@@ -277,7 +277,8 @@ awaitable<pg::ResultSet> take_over(pg::Pool& pool, const pg::Batch& batch) {
     failure = std::current_exception();
     if (e.is_timeout() && !takeover->in_the_way.empty()) {
       failure = std::make_exception_ptr(
-          Exception(unavailable("lease_locked", "a database session that is no node's holds the signer's lease; end it")
+          Exception(unavailable(std::string(kLeaseLocked),
+                                "a database session that is no node's holds the signer's lease; end it")
                         .with("sessions", takeover->in_the_way)
                         .because(e.error().message)));
     }

@@ -37,6 +37,11 @@ struct ClusterNode {
   std::int64_t leases = 0;
 };
 
+// The code of acquire_leases' refusal when a session that is no node's is in the way.
+inline constexpr std::string_view kLeaseLocked = "lease_locked";
+// How long a fenced write waits for somebody's lock. Then it fails alone (pg/halving.hpp), and the others go on.
+inline constexpr std::chrono::milliseconds kLockPatience{1000};
+
 namespace sql {
 // As constants, so that the protocol's tests can drive them one statement at a time.
 extern const pg::Statement kPrepareLeases;      // $1 chain, $2 signers

@@ -37,7 +37,7 @@ Step mined_step(const ChainContext& chain, const Match& match, const evm::Receip
                                                            {"blockNumber", receipt.block_number},
                                                            {"blockHash", receipt.block_hash},
                                                            {"status", receipt.succeeded ? "succeeded" : "reverted"}}));
-  if (match.sub_state == kReorged) {
+  if (match.withdrawn) {
     // Its consumers had another list: the new one as a whole.
     const auto list = confirmation_list(chain.follower.window(), receipt.block_number, receipt.block_hash);
     if (const auto telling = next_telling(list, {.last = std::nullopt, .withdrawn = true})) {

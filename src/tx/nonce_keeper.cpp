@@ -1,5 +1,6 @@
 #include "tx/nonce_keeper.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "runtime/log.hpp"
@@ -24,21 +25,30 @@ NonceKeeper::NonceKeeper(ChainContext& chain)
 
 awaitable<> NonceKeeper::on_taken(std::vector<SignerLease> leases) {
   std::erase_if(leases, [&](const SignerLease& lease) { return lease.key.chain_id != chain_.chain_id(); });
-  // A cursor that is there is compared now too: this may be a database that came back from yesterday.
+  // A cursor that is there is compared now too, unless that is not wanted: this may be a database that came back from
+  // yesterday.
+  if (!chain_.options.nonce.chain_query_enabled) keep_due(leases, co_await cursors_of(leases));
   co_await observe(std::move(leases));
 }
 
 awaitable<Worker::Next> NonceKeeper::follow() {
   auto leases = chain_.leases.held_on(chain_.chain_id());
   if (leases.empty()) co_return Worker::Next::kRest;
-  const auto cursors = co_await read_cursors(chain_.database.pool(), leases, chain_.options.nonce.nonce_state_timeout);
+  const auto cursors = co_await cursors_of(leases);
+  mismatched_.Set(static_cast<double>(std::ranges::count(cursors, true, &Cursor::needs_reconcile)));
+  keep_due(leases, cursors);
+  co_await observe(std::move(leases));
+  co_return Worker::Next::kRest;
+}
+
+awaitable<std::vector<Cursor>> NonceKeeper::cursors_of(std::vector<SignerLease> leases) {
+  return read_cursors(chain_.database.pool(), std::move(leases), chain_.options.nonce.nonce_state_timeout);
+}
+
+// Those whose nonce the chain should be asked for.
+void NonceKeeper::keep_due(std::vector<SignerLease>& leases, const std::vector<Cursor>& cursors) const {
   std::unordered_map<SignerKey, const Cursor*> by_key;
-  std::int64_t mismatched = 0;
-  for (const auto& cursor : cursors) {
-    by_key.emplace(cursor.key, &cursor);
-    mismatched += cursor.needs_reconcile ? 1 : 0;
-  }
-  mismatched_.Set(static_cast<double>(mismatched));
+  for (const auto& cursor : cursors) by_key.emplace(cursor.key, &cursor);
   std::erase_if(leases, [&](const SignerLease& lease) {
     const auto it = by_key.find(lease.key);
     if (it == by_key.end()) return true;
@@ -46,8 +56,6 @@ awaitable<Worker::Next> NonceKeeper::follow() {
         !it->second->next_nonce || (chain_.options.nonce.chain_query_enabled && it->second->chain_nonce_is_old);
     return !due;
   });
-  co_await observe(std::move(leases));
-  co_return Worker::Next::kRest;
 }
 
 awaitable<> NonceKeeper::observe(std::vector<SignerLease> leases) {

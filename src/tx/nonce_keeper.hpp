@@ -21,6 +21,8 @@ class NonceKeeper {
 
  private:
   awaitable<Worker::Next> follow();
+  awaitable<std::vector<Cursor>> cursors_of(std::vector<SignerLease> leases);
+  void keep_due(std::vector<SignerLease>& leases, const std::vector<Cursor>& cursors) const;
   awaitable<> observe(std::vector<SignerLease> leases);
   void note(const ChainNonce& seen, const CursorResult& result);
 

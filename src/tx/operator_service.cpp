@@ -204,7 +204,7 @@ awaitable<Result<ManagedTx>> OperatorService::fill_nonce(SignerKey key, std::int
                                           .gas_limit = static_cast<std::int64_t>(kTransferGas)});
   if (outcome == StepOutcome::kMoved) {
     const auto holder = co_await find_tx_at(database_.pool(), key, nonce);
-    if (!holder) co_return fail(conflict("nonce_unused", "the next transaction gets that nonce: there is no gap"));
+    if (!holder) co_return fail(conflict("nonce_unused", "nobody was given that nonce yet: there is no gap to fill"));
     co_return fail(conflict("nonce_taken", "a transaction has that nonce already; cancel that one instead")
                        .with("txId", holder->to_string()));
   }

@@ -27,7 +27,7 @@ class OperatorService {
   // Broadcasts the newest attempt again, now. ALLOCATED, TRACKING or STUCK without a receipt.
   awaitable<Result<ManagedTx>> rebroadcast(Uuid tx_id, Operator who);
   // A transaction with this hash carries out the payload: seen elsewhere, same sender and nonce. Checked against the
-  // chain when the chain knows it (`hash_mismatch`).
+  // chain (`hash_mismatch`), which must know it (`hash_unknown`).
   awaitable<Result<ManagedTx>> record_hash(Uuid tx_id, std::string tx_hash, Operator who);
   // Signs and broadcasts a self-transfer of nothing at the same nonce, paying at least a tenth more. Which of the two
   // is mined decides how the transaction ends.

@@ -37,11 +37,12 @@ awaitable<Worker::Next> Promoter::promote_waiting() {
       allotments.push_back(by_key.at(waiting[i]));
     }
     for (const auto& one : co_await promote(chain_.database.pool(), chain_.node(), std::move(allotments))) {
-      promoted += one.promoted;
-      log::info("nonces given", {{"signer", one.key.signer},
-                                 {"nodeId", chain_.node()},
-                                 {"fencingToken", by_key.at(one.key).lease.fencing_token},
-                                 {"transactions", one.promoted}});
+      ++promoted;
+      log::info("transaction numbered", {{"txId", one.tx_id.to_string()},
+                                         {"signer", one.key.signer},
+                                         {"nodeId", chain_.node()},
+                                         {"fencingToken", by_key.at(one.key).lease.fencing_token},
+                                         {"nonce", one.nonce}});
     }
     test_point("promoter.committed");
   }

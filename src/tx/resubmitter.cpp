@@ -1,5 +1,6 @@
 #include "tx/resubmitter.hpp"
 
+#include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
 
 namespace fencepost::tx {
@@ -18,11 +19,18 @@ Resubmitter::Resubmitter(ChainContext& chain)
 
 awaitable<Worker::Next> Resubmitter::resubmit_due() {
   const auto due = co_await claim_resubmits(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                            chain_.options.resubmit.interval, kBatch);
+                                            chain_.until_resubmit(), kBatch);
   if (due.empty()) co_return Worker::Next::kRest;
   test_point("resubmitter.claimed");
   std::vector<std::string> raw;
-  for (const auto& tx : due) raw.push_back(tx.raw);
+  for (const auto& tx : due) {
+    log::info("transaction broadcast again", {{"txId", tx.tx_id.to_string()},
+                                              {"signer", tx.lease.key.signer},
+                                              {"nodeId", chain_.node()},
+                                              {"fencingToken", tx.lease.fencing_token},
+                                              {"txHash", tx.tx_hash}});
+    raw.push_back(tx.raw);
+  }
   const auto results = co_await chain_.connector.send(std::move(raw));
   test_point("resubmitter.sent");
 

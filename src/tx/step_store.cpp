@@ -71,8 +71,12 @@ const Statement kApplySteps{"tx_step_apply", R"(
            receipt = CASE WHEN s.drop_receipt THEN NULL ELSE coalesce(s.receipt::jsonb, t.receipt) END,
            receipt_block = CASE WHEN s.drop_receipt THEN NULL ELSE coalesce(s.receipt_block, t.receipt_block) END,
            receipt_hash = CASE WHEN s.drop_receipt THEN NULL ELSE coalesce(s.receipt_hash, t.receipt_hash) END,
+           receipt_changed_at = CASE WHEN s.drop_receipt OR s.receipt IS NOT NULL THEN clock_timestamp()
+                                     ELSE t.receipt_changed_at
+                                END,
            told_block = CASE WHEN s.untell THEN NULL ELSE coalesce(s.told_block, t.told_block) END,
            told_hash = CASE WHEN s.untell THEN NULL ELSE coalesce(s.told_hash, t.told_hash) END,
+           withdrawn = CASE WHEN s.untell THEN true WHEN s.told_block IS NOT NULL THEN false ELSE t.withdrawn END,
            confirmations = coalesce(s.confirmations::jsonb, t.confirmations),
            confirmed_at = CASE WHEN s.final THEN clock_timestamp() ELSE t.confirmed_at END,
            fencing_token = s.token,

@@ -139,7 +139,7 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<D
     Step step(tx.lease, tx.tx_id, TxState::kAllocated, TxState::kAllocated, "sent again");
     step.quiet = true;
     step.expect_receipt_hash = "";
-    step.due_in = chain_.options.resubmit.interval;
+    step.due_in = chain_.claim_patience();
     // The old answer no longer counts, and the new one only if nobody claims after us (docs/correctness.md).
     step.attempt_outcome = "unknown";
     step.begins_broadcast = true;
@@ -211,7 +211,7 @@ Step Submitter::accepted(const Outgoing& tx, std::string why) const {
   step.sub_state = "";
   step.error = "";
   step.reset_tries = true;
-  step.due_in = chain_.options.resubmit.interval;
+  step.due_in = chain_.until_resubmit();
   step.attempt_outcome = "accepted";
   step.events.emplace_back(
       "TxSubmitted", event_json(tx.due.lease.key, tx.due.tx_id, {{"txHash", tx.tx_hash}, {"nonce", tx.due.nonce}}));

@@ -276,10 +276,16 @@ TEST_F(WorkQueries, the_head_is_the_lowest_nonce_without_a_receipt) {
     EXPECT_LT(heads[0].since_head.value(), 10s);
     EXPECT_FALSE(heads[1].since_submit);
     EXPECT_FALSE(heads[1].since_head);  // nothing was before it
-    set(a[0], "updated_at = clock_timestamp() - interval '1 h'");
+    set(a[0], "receipt_changed_at = clock_timestamp() - interval '1 h'");
     heads = co_await open_heads(pool, "node-a", kChain);
     std::ranges::sort(heads, {}, [](const OpenHead& head) { return head.lease.key; });
     EXPECT_GE(heads[0].since_head.value(), 3600s);
+    // Withdrawn a moment ago: its time begins anew.
+    set(a[1], "receipt_changed_at = clock_timestamp(), withdrawn = true");
+    heads = co_await open_heads(pool, "node-a", kChain);
+    std::ranges::sort(heads, {}, [](const OpenHead& head) { return head.lease.key; });
+    EXPECT_LT(heads[0].since_submit.value(), 10s);
+    EXPECT_TRUE(heads[0].withdrawn);
   });
 }
 

@@ -10,8 +10,8 @@ namespace sql {
 
 // A lower nonce that waits for its next try holds back those above it: they could not be mined before it. Whose turn it
 // is goes by time, but each signer's transactions come from the lowest nonce up, also where the limit cuts them off.
-// Those that wait are few and are found once, as one JSON object: asked of each due row, the look would be as long as
-// its signer's line, and as a join it would be what the planner makes of it.
+// Those that wait are found once, as one JSON object of their signers: asked of each due row, the look would be as long
+// as its signer's line, and as a join it would be what the planner makes of it.
 // What is due is asked of statement_timestamp(): an index cannot be searched for clock_timestamp(), which may change
 // from row to row. A signer's own rows are looked for in the index of its nonces and never in that of what is due,
 // where they are among everybody's: state || '' hides from the planner that they would be there too. While it believes
@@ -68,7 +68,7 @@ const Statement kDueSubmits{"tx_due_submits", R"(
 
 #define FENCEPOST_MATCH_COLUMNS                                                                           \
   "t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS " \
-  "attempt_hash, a.kind AS attempt_kind, t.receipt_hash, t.told_block, t.told_hash, "                     \
+  "attempt_hash, a.kind AS attempt_kind, t.receipt_hash, t.told_block, t.told_hash, t.withdrawn, "        \
   "extract(epoch FROM clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
 
 // From the hashes to the transactions and never the other way round, whatever the statistics say: LIMIT 1 sees to it.
@@ -138,9 +138,10 @@ const Statement kMinedBetween{"tx_mined_between", R"(
    LIMIT $7)"};
 
 const Statement kOpenHeads{"tx_open_heads", R"(
-  SELECT l.chain_id, l.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash,
-         extract(epoch FROM clock_timestamp() - t.first_submitted_at)::double precision AS since_submit,
-         extract(epoch FROM clock_timestamp() - b.updated_at)::double precision AS since_head
+  SELECT l.chain_id, l.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash, t.withdrawn,
+         extract(epoch FROM clock_timestamp() - greatest(t.first_submitted_at, t.receipt_changed_at))::double precision
+           AS since_submit,
+         extract(epoch FROM clock_timestamp() - b.mined_at)::double precision AS since_head
     FROM signer_lease AS l
    CROSS JOIN LATERAL (SELECT *
                          FROM managed_tx AS t
@@ -149,7 +150,7 @@ const Statement kOpenHeads{"tx_open_heads", R"(
                           AND t.receipt_block IS NULL
                         ORDER BY t.nonce
                         LIMIT 1) AS t
-    LEFT JOIN LATERAL (SELECT b.updated_at
+    LEFT JOIN LATERAL (SELECT coalesce(b.receipt_changed_at, b.confirmed_at, b.updated_at) AS mined_at
                          FROM managed_tx AS b
                         WHERE b.chain_id = t.chain_id AND b.signer = t.signer AND b.nonce < t.nonce
                         ORDER BY b.nonce DESC
@@ -172,6 +173,7 @@ Match read_match(const pg::Row& row) {
           .attempt_kind = row.get<std::string>("attempt_kind"),
           .receipt_hash = row.get<std::optional<std::string>>("receipt_hash"),
           .told = read_told(row),
+          .withdrawn = row.get<bool>("withdrawn"),
           .since_submit = read_seconds(row, "since_submit")};
 }
 
@@ -255,6 +257,7 @@ awaitable<std::vector<OpenHead>> open_heads(pg::Pool& pool, std::string node, st
                    .nonce = row.get<std::int64_t>("nonce"),
                    .sub_state = row.get<std::optional<std::string>>("sub_state"),
                    .tx_hash = row.get<std::optional<std::string>>("tx_hash"),
+                   .withdrawn = row.get<bool>("withdrawn"),
                    .since_submit = read_seconds(row, "since_submit"),
                    .since_head = read_seconds(row, "since_head")});
   }

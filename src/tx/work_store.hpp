@@ -55,6 +55,7 @@ struct Match {
   std::string attempt_kind;
   std::optional<std::string> receipt_hash;  // of the block that is stored now
   std::optional<ToldBlock> told;
+  bool withdrawn = false;  // consumers were told that its receipt is void
   std::optional<std::chrono::milliseconds> since_submit;
 };
 awaitable<std::vector<Match>> match_attempts(pg::Pool& pool, std::string node, std::int64_t chain_id,
@@ -98,8 +99,9 @@ struct OpenHead {
   std::int64_t nonce = 0;
   std::optional<std::string> sub_state;
   std::optional<std::string> tx_hash;
-  std::optional<std::chrono::milliseconds> since_submit;  // the first broadcast
-  std::optional<std::chrono::milliseconds> since_head;    // the nonce before it last moved; nothing: it is the first
+  bool withdrawn = false;
+  std::optional<std::chrono::milliseconds> since_submit;  // the first broadcast, or since it lost its receipt
+  std::optional<std::chrono::milliseconds> since_head;    // the nonce before it was mined; nothing: it is the first
 };
 awaitable<std::vector<OpenHead>> open_heads(pg::Pool& pool, std::string node, std::int64_t chain_id);
 

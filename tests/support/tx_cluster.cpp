@@ -47,7 +47,7 @@ database: {{dsn: "{dsn}"}}
 http: {{port: {port}, rate_limit_per_second: 1000000, rate_limit_burst: 1000000}}
 keystore: {{dev_keys: [{keys}]}}
 tx: {{forwarding: {forwarding}, forward_timeout: 2s}}
-transfer: {{expiry_interval: 200ms}}
+transfer: {{expiry_interval: 2s}}
 lease: {{duration: {duration}ms, renew_interval: {renew}ms, clock_skew_allowance: {skew}ms}}
 chains:
   - name: anvil
@@ -57,7 +57,7 @@ chains:
     max_in_flight: {window}
     shared: {shared}
     confirmations: {{required: {required}, progress: {progress}, stale_receipt_timeout: {stale}ms}}
-    resubmit: {{interval: {resubmit}ms}}
+    resubmit: {{enabled: {resubmits}, interval: {resubmit}ms}}
     stuck: {{after: {stuck}ms}}
     nonce: {{nonce_state_timeout: {nonce_state}ms}}
 )",
@@ -67,8 +67,9 @@ chains:
       fmt::arg("chain_id", kChainId), fmt::arg("rpc_url", setup.rpc_url), fmt::arg("window", settings.max_in_flight),
       fmt::arg("shared", settings.shared), fmt::arg("required", settings.confirmations),
       fmt::arg("progress", settings.progress), fmt::arg("stale", settings.stale_receipt_timeout.count()),
-      fmt::arg("resubmit", settings.resubmit_interval.count()), fmt::arg("stuck", settings.stuck_after.count()),
-      fmt::arg("nonce_state", settings.nonce_state_timeout.count()), fmt::arg("forwarding", settings.forwarding));
+      fmt::arg("resubmits", settings.resubmit), fmt::arg("resubmit", settings.resubmit_interval.count()),
+      fmt::arg("stuck", settings.stuck_after.count()), fmt::arg("nonce_state", settings.nonce_state_timeout.count()),
+      fmt::arg("forwarding", settings.forwarding));
 }
 
 std::int64_t from_quantity(const json::value& value) {

@@ -37,6 +37,7 @@ struct TxSettings {
   bool progress = false;
   std::chrono::milliseconds stale_receipt_timeout{2'000};
   std::chrono::milliseconds resubmit_interval{2'000};
+  bool resubmit = true;
   std::chrono::milliseconds stuck_after{600'000};
   std::chrono::milliseconds nonce_state_timeout{30'000};
   std::chrono::milliseconds lease_duration{2'000};
@@ -111,6 +112,7 @@ class TxCluster {
   Answer get(std::size_t node, const std::string& path) const;
   Answer post(std::size_t node, const std::string& path, const boost::json::object& body) const;
 
+  const std::string& dsn() const { return dsn_; }
   // The first column of the first row.
   std::string sql(const std::string& query) const;
   // Asks until the answer is this one, for at most that long.
