@@ -1,5 +1,6 @@
 // Creating transactions through three real nodes at once.
 #include <algorithm>
+#include <csignal>
 #include <set>
 
 #include <fmt/format.h>
@@ -56,6 +57,24 @@ TEST(tx_create, a_node_that_may_not_forward_says_who_leads) {
   const auto known = ask(cluster.create_ask(1, transfer(signer(0), "a", 1)));
   EXPECT_EQ(known.status, 200U) << known.body;
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "1");
+}
+
+// Whoever asked cannot know, and is told so; asking again with the same request id finds out.
+TEST(tx_create, a_leader_that_does_not_answer_leaves_the_outcome_open_until_it_is_asked_again) {
+  TxCluster cluster({.nodes = 2, .settings = {.lease_duration = 60s, .renew_interval = 5s}});
+  cluster.create(0, transfer(signer(0), "a", 1));
+  ASSERT_EQ(cluster.leader_of(signer(0)), 0U);
+  cluster.node(0).signal(SIGSTOP);
+  const auto body = transfer(signer(0), "b", 1);
+  const auto open = ask(cluster.create_ask(1, body));
+  cluster.node(0).signal(SIGCONT);
+  EXPECT_EQ(open.status, 503U) << open.body;
+  EXPECT_EQ(open.code(), "outcome_unknown");
+  const auto id = cluster.create_by_retrying(1, body);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "2");
+  EXPECT_EQ(cluster.column(id, "nonce"), "1");
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 2);
 }
 
 struct Window {

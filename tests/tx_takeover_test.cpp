@@ -55,6 +55,7 @@ const std::vector<std::string> kNoBlocks{"--no-mining"};
 
 std::vector<KillPoint> kill_points() {
   return {
+      {"lease.taken", kUsual, kSecondBlocks, nothing},
       {"create.ready", kUsual, kSecondBlocks, nothing},
       {"create.committed", kUsual, kSecondBlocks, nothing},
       {"nonce_keeper.committed", kUsual, kSecondBlocks, nothing},
@@ -122,7 +123,8 @@ TEST(tx_takeover, a_node_that_was_killed_goes_on_by_itself_when_it_is_started_ag
 constexpr auto kTakeover = 2'000ms + 200ms + 500ms + 4s;
 
 TEST(tx_takeover, a_node_that_sleeps_past_its_lease_is_fenced_when_it_wakes) {
-  for (const auto* point : {"create.ready", "submitter.claimed", "submitter.sent"}) {
+  for (const auto* point :
+       {"create.ready", "submitter.claimed", "submitter.sent", "receipts.ready", "confirmations.ready"}) {
     SCOPED_TRACE(point);
     TxCluster cluster({.nodes = 2, .start = false});
     cluster.node(1).launch();
@@ -133,7 +135,7 @@ TEST(tx_takeover, a_node_that_sleeps_past_its_lease_is_fenced_when_it_wakes) {
     ASSERT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 0; })) << cluster.describe();
     // Until it gives its lease up there is nothing to see from outside but that it is not renewed.
     const auto other = cluster.create_by_retrying(1, transfer(signer(0), "awake", 1));
-    EXPECT_EQ(cluster.leader_of(signer(0)), 1U) << cluster.describe();
+    EXPECT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; })) << cluster.describe();
     ASSERT_TRUE(cluster.becomes(other, "state", "CONFIRMED")) << cluster.describe();
 
     cluster.node(0).signal(SIGCONT);

@@ -135,6 +135,7 @@ awaitable<> ConfirmationManager::finish(FinalBlock final) {
     more = mined.size() == kBatch;
     if (more) after = place_of(mined.back());
     const bool any = !steps.empty();
+    if (any) test_point("confirmations.ready");
     co_await chain_.apply(std::move(steps));
     if (any) test_point("confirmations.committed");
     for (const auto age : ages) create_to_final_.Observe(age);

@@ -5,6 +5,7 @@
 #include "pg/error.hpp"
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
+#include "runtime/test_point.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -218,6 +219,7 @@ awaitable<std::vector<SignerLease>> LeaseManager::take(std::int64_t chain_id, st
   const auto asked = Clock::now();
   auto taken = co_await acquire(chain_id, std::move(signers), refusals);
   if (taken.empty()) co_return taken;
+  test_point("lease.taken");
   co_await prepare(taken);
   {
     const std::scoped_lock lock(mutex_);

@@ -130,6 +130,7 @@ awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_onc
     place.push_back(i);
   }
   if (steps.empty()) co_return moved;
+  test_point("receipts.ready");
   const auto outcomes = co_await chain_.apply(std::move(steps));
   test_point("receipts.committed");
   std::size_t done = 0;
