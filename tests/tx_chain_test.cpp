@@ -220,6 +220,20 @@ TEST(tx_chain, with_resubmission_switched_off_only_an_operator_sends_again) {
 constexpr auto kDear = "0x174876e800";  // 100 gwei, over four times what anvil begins with
 constexpr auto kCheap = "0x3b9aca00";
 
+TEST(tx_chain, a_fixed_fee_is_offered_whatever_the_chain_asks) {
+  TxCluster cluster({.settings = {.fees = "{policy: fixed, fixed: {gas_price: 7000000000}}"}});
+  const auto id = cluster.create(0, transfer(signer(0), "fixed", 1));
+  auto own = transfer(signer(0), "own", 1);
+  own["payload"].as_object()["gasPrice"] = "8000000000";
+  const auto other = cluster.create(0, own);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  const auto offered = [&](const std::string& tx_id) {
+    return cluster.sql("SELECT fees ->> 'gasPrice' FROM tx_attempt WHERE tx_id = '" + tx_id + "'");
+  };
+  EXPECT_EQ(offered(id), "7000000000");
+  EXPECT_EQ(offered(other), "8000000000") << "the caller's own comes first";
+}
+
 TEST(tx_chain, a_fee_that_jumps_before_anybody_has_it_means_signing_anew) {
   TxCluster cluster(
       {.settings = {.lease_duration = 60s, .renew_interval = 1s}, .anvil = {"--no-mining"}, .start = false});

@@ -5,7 +5,7 @@
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
 #include "tx/chain_context.hpp"
-#include "tx/fee_oracle.hpp"
+#include "tx/fee_policy.hpp"
 #include "tx/operator_store.hpp"
 
 namespace fencepost::tx {
@@ -27,9 +27,10 @@ Error moved() {
   return conflict("wrong_state", "the transaction changed meanwhile; look again");
 }
 
-awaitable<Result<FeeQuote>> current_quote(ChainContext& chain) {
-  FeeOracle oracle(chain.connector, chain.follower, chain.options.fees);
-  co_return co_await oracle.quote();
+awaitable<Result<evm::Fees>> current_offer(ChainContext& chain, Payload payload) {
+  const auto policy = make_fee_policy(chain.connector, chain.follower, chain.options.fees);
+  auto offers = co_await policy->offers({std::move(payload)});
+  co_return std::move(offers.front());
 }
 
 Error unprocessable(std::string code, std::string message) {
@@ -161,9 +162,7 @@ awaitable<Result<ManagedTx>> OperatorService::cancel(Uuid tx_id, Operator who) {
   const auto& [tx, lease] = *open;
   auto* chain = chains_.at(tx.key.chain_id);
   const auto payload = self_transfer(tx.key.signer);
-  const auto quote = co_await on_loop(chain->home, [chain] { return current_quote(*chain); });
-  if (!quote) co_return fail(quote.error());
-  auto fees = price(payload, *quote, chain->options.fees);
+  auto fees = co_await on_loop(chain->home, [chain, payload] { return current_offer(*chain, payload); });
   if (!fees) co_return fail(fees.error());
   const auto attempts = co_await list_attempts(database_.pool(), tx_id);
   for (const auto& attempt : attempts) {

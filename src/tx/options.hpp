@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "tx/fee_policy.hpp"
+#include "tx/fees.hpp"
 
 namespace fencepost::tx {
 

@@ -23,7 +23,7 @@ bool needs_signing(const DueSubmit& due) {
 
 Submitter::Submitter(ChainContext& chain)
     : chain_(chain),
-      fees_(chain.connector, chain.follower, chain.options.fees),
+      fees_(make_fee_policy(chain.connector, chain.follower, chain.options.fees)),
       worker_(
           chain.home,
           {.name = "tx_submitter", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
@@ -55,21 +55,13 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vecto
   std::vector<Outgoing> out;
   if (due.empty()) co_return out;
   std::vector<Step> steps;  // for those that cannot be signed now
-  std::optional<Result<FeeQuote>> quote;
+  std::vector<Payload> payloads;
+  for (const auto& tx : due) payloads.push_back(stored_payload(tx.payload));
+  const auto offers = co_await fees_->offers(payloads);
   std::map<std::string, std::vector<std::pair<std::size_t, evm::Transaction>>> by_signer;
   std::vector<evm::Fees> fees_of(due.size());
   for (std::size_t i = 0; i < due.size(); ++i) {
-    const auto payload = stored_payload(due[i].payload);
-    FeeQuote asked;
-    if (!fees_.knows_without_asking(payload)) {
-      if (!quote) quote = co_await fees_.quote();
-      if (!*quote) {
-        steps.push_back(waits(due[i], "fees_unknown", quote->error().message));
-        continue;
-      }
-      asked = **quote;
-    }
-    const auto fees = price(payload, asked, chain_.options.fees);
+    const auto& fees = offers[i];
     if (!fees) {
       const bool later = fees.error().kind == ErrorKind::kUnavailable;
       steps.push_back(later ? waits(due[i], "fees_unknown", fees.error().message)
@@ -78,7 +70,7 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vecto
     }
     fees_of[i] = *fees;
     by_signer[due[i].lease.key.signer].emplace_back(
-        i, build_transaction(payload, chain_.chain_id(), due[i].nonce, static_cast<std::uint64_t>(due[i].gas_limit),
+        i, build_transaction(payloads[i], chain_.chain_id(), due[i].nonce, static_cast<std::uint64_t>(due[i].gas_limit),
                              *fees));
   }
 

@@ -11,7 +11,7 @@
 
 #include "runtime/worker.hpp"
 #include "tx/chain_context.hpp"
-#include "tx/fee_oracle.hpp"
+#include "tx/fee_policy.hpp"
 #include "tx/work_store.hpp"
 
 namespace fencepost::tx {
@@ -45,7 +45,7 @@ class Submitter {
   void count(std::string_view result);
 
   ChainContext& chain_;
-  FeeOracle fees_;
+  std::unique_ptr<FeePolicy> fees_;
   Worker worker_;
 };
 

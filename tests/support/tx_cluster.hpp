@@ -44,6 +44,7 @@ struct TxSettings {
   std::chrono::milliseconds renew_interval{500};
   std::chrono::milliseconds clock_skew_allowance{200};
   bool forwarding = true;
+  std::string fees = "{}";  // YAML
 };
 
 // One `fencepost serve`.

@@ -1,4 +1,4 @@
-#include "tx/fee_policy.hpp"
+#include "tx/fees.hpp"
 
 #include <limits>
 #include <random>
@@ -16,13 +16,13 @@ const Uint256 kLargest = std::numeric_limits<Uint256>::max();
 const FeeQuote kQuote{.next_base_fee = 100, .tip = 7};
 const FeeQuote kLegacyQuote{.gas_price = 50};
 
-TEST(fee_policy, the_default_cap_is_four_base_fees_and_the_tip) {
+TEST(fees, the_default_cap_is_four_base_fees_and_the_tip) {
   EXPECT_EQ(price({}, kQuote, {}), Fees(DynamicFees{407, 7}));
   EXPECT_EQ(price({}, kQuote, {.base_fee_multiplier = 2}), Fees(DynamicFees{207, 7}));
   EXPECT_EQ(price({}, {.next_base_fee = 0, .tip = 1}, {}), Fees(DynamicFees{1, 1}));
 }
 
-TEST(fee_policy, a_chain_without_a_base_fee_has_a_gas_price) {
+TEST(fees, a_chain_without_a_base_fee_has_a_gas_price) {
   EXPECT_EQ(price({}, kLegacyQuote, {}), Fees(LegacyFees{50}));
   const auto refused = price({.max_fee_per_gas = 9}, kLegacyQuote, {});
   ASSERT_FALSE(refused);
@@ -30,13 +30,13 @@ TEST(fee_policy, a_chain_without_a_base_fee_has_a_gas_price) {
   EXPECT_EQ(refused.error().kind, ErrorKind::kUnprocessable);
 }
 
-TEST(fee_policy, fixed_fees_ignore_the_market) {
+TEST(fees, fixed_fees_ignore_the_market) {
   const FeeOptions options{.fixed = DynamicFees{30, 3}};
   EXPECT_EQ(price({}, kQuote, options), Fees(DynamicFees{30, 3}));
   EXPECT_EQ(price({}, kLegacyQuote, {.fixed = LegacyFees{4}}), Fees(LegacyFees{4}));
 }
 
-TEST(fee_policy, the_callers_own_fees_come_first) {
+TEST(fees, the_callers_own_fees_come_first) {
   for (const FeeOptions& options : {FeeOptions{}, FeeOptions{.fixed = DynamicFees{30, 3}}}) {
     EXPECT_EQ(price({.gas_price = 9}, kQuote, options), Fees(LegacyFees{9}));
     EXPECT_EQ(price({.gas_price = 9}, kLegacyQuote, options), Fees(LegacyFees{9}));
@@ -44,12 +44,12 @@ TEST(fee_policy, the_callers_own_fees_come_first) {
   }
 }
 
-TEST(fee_policy, a_cap_without_a_tip_gets_the_quoted_one_as_far_as_it_allows) {
+TEST(fees, a_cap_without_a_tip_gets_the_quoted_one_as_far_as_it_allows) {
   EXPECT_EQ(price({.max_fee_per_gas = 90}, kQuote, {}), Fees(DynamicFees{90, 7}));
   EXPECT_EQ(price({.max_fee_per_gas = 5}, kQuote, {}), Fees(DynamicFees{5, 5}));
 }
 
-TEST(fee_policy, a_quote_that_overflows_is_refused) {
+TEST(fees, a_quote_that_overflows_is_refused) {
   const Uint256 quarter = kLargest / 4;
   EXPECT_EQ(price({}, {.next_base_fee = quarter, .tip = 3}, {}), Fees(DynamicFees{kLargest, 3}));
   for (const FeeQuote& quote :
@@ -61,7 +61,7 @@ TEST(fee_policy, a_quote_that_overflows_is_refused) {
   }
 }
 
-TEST(fee_policy, the_tip_is_the_median_within_bounds) {
+TEST(fees, the_tip_is_the_median_within_bounds) {
   const FeeOptions options{.min_tip = 2, .max_tip = 50};
   EXPECT_EQ(choose_tip({9, 3, 5}, options), 5);
   EXPECT_EQ(choose_tip({9, 3, 5, 7}, options), 7);
@@ -73,7 +73,7 @@ TEST(fee_policy, the_tip_is_the_median_within_bounds) {
   EXPECT_EQ(choose_tip({0}, {}), 1);
 }
 
-TEST(fee_policy, a_cancel_offers_a_tenth_more_or_what_is_asked_now) {
+TEST(fees, a_cancel_offers_a_tenth_more_or_what_is_asked_now) {
   struct Case {
     Fees old;
     Fees current;
@@ -95,7 +95,7 @@ TEST(fee_policy, a_cancel_offers_a_tenth_more_or_what_is_asked_now) {
   for (const auto& c : cases) EXPECT_EQ(cancel_price(c.old, c.current), c.cancel) << fees_json(c.cancel);
 }
 
-TEST(fee_policy, a_cancel_is_accepted_as_a_replacement) {
+TEST(fees, a_cancel_is_accepted_as_a_replacement) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 10'000; ++i) {
     const auto any = [&] { return Uint256(random() >> (random() % 64)); };
@@ -116,7 +116,7 @@ TEST(fee_policy, a_cancel_is_accepted_as_a_replacement) {
   }
 }
 
-TEST(fee_policy, a_cancel_that_overflows_is_refused) {
+TEST(fees, a_cancel_that_overflows_is_refused) {
   for (const Fees& old : {Fees(DynamicFees{kLargest, 1}), Fees(LegacyFees{kLargest - 1})}) {
     const auto refused = cancel_price(old, DynamicFees{1, 1});
     ASSERT_FALSE(refused);
@@ -124,7 +124,7 @@ TEST(fee_policy, a_cancel_that_overflows_is_refused) {
   }
 }
 
-TEST(fee_policy, fees_come_back_from_the_database) {
+TEST(fees, fees_come_back_from_the_database) {
   EXPECT_EQ(fees_json(LegacyFees{5}), R"({"gasPrice":"5"})");
   EXPECT_EQ(fees_json(DynamicFees{kLargest, 1}),
             R"({"maxFeePerGas":")" + to_decimal(kLargest) + R"(","maxPriorityFeePerGas":"1"})");
