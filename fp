@@ -265,12 +265,12 @@ run_suite() {
 cmd_test() {
   local filter=${1:-}
   need "to build, run and test Fencepost"
-  build_preset release
+  # Each test once: what needs servers as it is shipped, what needs none under the sanitizers.
+  build_preset release --target fencepost with_postgres pg_tests integration_tests
   build_preset asan --target unit_tests
-  run_suite "unit tests (release)" build/release unit "$filter"
+  run_suite "unit tests (address and undefined-behaviour sanitizers)" build/asan unit "$filter"
   run_suite "PostgreSQL and integration tests (release)" build/release "pg|integration" "$filter" \
     build/release/tests/support/with_postgres
-  run_suite "unit tests (address and undefined-behaviour sanitizers)" build/asan unit "$filter"
   if ((passed + failed + skipped == 0)); then die "no test matches '$filter'"; fi
   echo
   if ((skipped > 0)); then
