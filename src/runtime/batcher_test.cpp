@@ -51,7 +51,7 @@ struct House {
   }
 
   // Submits from the given loop, in the background.
-  std::future<int> submit(std::size_t loop, int item, const std::string& key = "key") {
+  std::future<int> submit(std::size_t loop, int item, std::string_view key = "key") {
     return asio::co_spawn(runtime.loop(loop), batcher.submit(key, item), asio::use_future);
   }
 
