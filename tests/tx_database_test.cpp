@@ -29,9 +29,10 @@ TEST(tx_database, a_server_that_is_restarted_under_load_loses_nothing_and_repeat
       clients.emplace_back([&, client] {
         for (std::size_t i = 0; i < kEach; ++i) {
           const auto body = transfer(signer(client % 2), fmt::format("c{}-{}", client, i), 1);
+          Answer answer;
           const bool done = eventually(
               [&, node = client]() mutable {
-                const auto answer = ask(cluster.create_ask(node++ % 2, body));
+                answer = ask(cluster.create_ask(node++ % 2, body));
                 if (answer.status == 200 || answer.status == 202) return true;
                 ++lost;
                 // Never a refusal: it may have been accepted.
@@ -40,7 +41,8 @@ TEST(tx_database, a_server_that_is_restarted_under_load_loses_nothing_and_repeat
                 return false;
               },
               60s);
-          EXPECT_TRUE(done);
+          EXPECT_TRUE(done) << answer.status << answer.body << cluster.describe();
+          if (!done) return;
           ++accepted;
         }
       });
