@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/read_file.hpp"
 #include "tests/support/fencepost.hpp"
 
 namespace fencepost::test {

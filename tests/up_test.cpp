@@ -8,6 +8,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/json/parse.hpp>
 
+#include "runtime/read_file.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/fencepost.hpp"
 #include "tests/support/postgres.hpp"

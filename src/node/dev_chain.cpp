@@ -5,7 +5,6 @@
 #include <cctype>
 #include <fstream>
 #include <future>
-#include <iterator>
 #include <thread>
 
 #include <fmt/format.h>
@@ -25,6 +24,7 @@
 #include "runtime/directory_lock.hpp"
 #include "runtime/leftover_process.hpp"
 #include "runtime/log.hpp"
+#include "runtime/read_file.hpp"
 
 namespace fencepost {
 namespace {
@@ -78,20 +78,6 @@ std::uint16_t choose_port(std::uint16_t wanted) {
     log::info("the wanted port is taken, so the local chain listens on another", {{"wanted", wanted}, {"port", port}});
   }
   return port;
-}
-
-// What it said since `begin`.
-std::string log_tail(const fs::path& file, std::uintmax_t begin) {
-  std::ifstream stream(file, std::ios::binary);
-  stream.seekg(static_cast<std::streamoff>(begin));
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  return text.size() > kLogTail ? text.substr(text.size() - kLogTail) : text;
-}
-
-std::uintmax_t size_of(const fs::path& file) {
-  std::error_code missing;
-  const auto size = fs::file_size(file, missing);
-  return missing ? 0 : size;
 }
 
 // One that an earlier, killed owner left behind. It is ours if it writes our state file, whose path is absolute.
@@ -256,8 +242,8 @@ class DevChain::Supervisor {
 
   awaitable<Result<void>> launch_once() {
     const auto log = options_.dir / "anvil.log";
-    if (size_of(log) > kLogLimit) fs::rename(log, options_.dir / "anvil.log.1");
-    const auto log_begin = size_of(log);
+    if (file_size_or_zero(log) > kLogLimit) fs::rename(log, options_.dir / "anvil.log.1");
+    const auto log_begin = file_size_or_zero(log);
     launched_ = steady_clock::now();
     child_.reset();
     auto child = ChildProcess::start(
@@ -273,9 +259,9 @@ class DevChain::Supervisor {
       const auto ended = co_await child_->wait_until(steady_clock::now() + (answered ? 100ms : 25ms));
       if (answered && !ended) co_return Result<void>{};
       if (ended || steady_clock::now() >= deadline) {
-        co_return fail(unavailable(
-            "dev_chain_failed",
-            fmt::format("anvil {}:\n{}", ended ? ended->to_string() : "does not answer", log_tail(log, log_begin))));
+        co_return fail(
+            unavailable("dev_chain_failed", fmt::format("anvil {}:\n{}", ended ? ended->to_string() : "does not answer",
+                                                        read_tail(log, log_begin, kLogTail))));
       }
     }
   }

@@ -1,12 +1,11 @@
 #include "node/up_json.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "runtime/read_file.hpp"
 
 namespace fencepost {
 
@@ -16,8 +15,7 @@ std::filesystem::path up_json_file(const std::filesystem::path& data_dir) {
 
 Result<boost::json::value> read_up_json(const std::filesystem::path& data_dir) {
   const auto file = up_json_file(data_dir);
-  std::ifstream in(file);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string text = read_file(file);
   if (text.empty()) {
     return fail(not_found("not_up", fmt::format("there is no {}: is 'fencepost up' running there?", file.string())));
   }

@@ -15,6 +15,7 @@
 #include "runtime/directory_lock.hpp"
 #include "runtime/leftover_process.hpp"
 #include "runtime/log.hpp"
+#include "runtime/read_file.hpp"
 
 namespace fencepost::pg {
 namespace {
@@ -33,24 +34,6 @@ const StopPlan kStopPlan{{SIGINT, 0s}, {SIGQUIT, 10s}, {SIGKILL, 15s}};
 
 Error os_error(std::string code, const std::string& what) {
   return unavailable(std::move(code), fmt::format("{}: {}", what, std::generic_category().message(errno)));
-}
-
-// What the server said since `begin`: its last lines.
-std::string log_tail(const fs::path& log, std::uintmax_t begin) {
-  std::ifstream file(log, std::ios::binary | std::ios::ate);
-  if (!file) return "";
-  const auto end = static_cast<std::uintmax_t>(file.tellg());
-  const auto from = std::max(begin, end > kLogTail ? end - kLogTail : 0);
-  std::string text(end > from ? end - from : 0, '\0');
-  file.seekg(static_cast<std::streamoff>(from));
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  return text;
-}
-
-std::uintmax_t size_of(const fs::path& file) {
-  std::error_code missing;
-  const auto size = fs::file_size(file, missing);
-  return missing ? 0 : size;
 }
 
 // An environment of our own: PGDATA, PGOPTIONS or a locale of the caller's must not change the server.
@@ -155,7 +138,7 @@ Result<void> EmbeddedCluster::make_cluster() const {
   fs::remove_all(unfinished, ec);
   if (auto made = make_private_dir(unfinished, who_); !made) return made;
 
-  const auto log_begin = size_of(log_file());
+  const auto log_begin = file_size_or_zero(log_file());
   std::vector<std::string> argv{programs_.bin_dir / "initdb",
                                 fmt::format("--pgdata={}", unfinished.string()),
                                 fmt::format("--username={}", kUser),
@@ -175,7 +158,7 @@ Result<void> EmbeddedCluster::make_cluster() const {
   if (!ended || !ended->success()) {
     return fail(unavailable("initdb_failed",
                             fmt::format("PostgreSQL's initdb {}:\n{}", ended ? ended->to_string() : "did not finish",
-                                        log_tail(log_file(), log_begin))));
+                                        read_tail(log_file(), log_begin, kLogTail))));
   }
   if (::rename(unfinished.c_str(), pgdata().c_str()) != 0) {
     return fail(os_error("data_dir_unusable", fmt::format("cannot rename {}", unfinished.string())));
@@ -249,11 +232,11 @@ std::vector<std::string> EmbeddedCluster::server_arguments() const {
 
 Result<void> EmbeddedCluster::start_server() {
   if (auto stopped = stop_leftovers(); !stopped) return stopped;
-  if (size_of(log_file()) > kLogLimit) {
+  if (file_size_or_zero(log_file()) > kLogLimit) {
     std::error_code ec;
     fs::rename(log_file(), data_dir_ / "postgres.log.1", ec);
   }
-  const auto log_begin = size_of(log_file());
+  const auto log_begin = file_size_or_zero(log_file());
   auto server = ChildProcess::start({.argv = server_arguments(),
                                      .env = server_environment(),
                                      .cwd = "/",
@@ -272,13 +255,13 @@ Result<void> EmbeddedCluster::wait_until_ready(std::uintmax_t log_begin) {
   while (PQping(target.c_str()) != PQPING_OK) {
     if (const auto ended = server_->wait_blocking_until(steady_clock::now() + 20ms)) {
       return fail(unavailable("cluster_failed", fmt::format("the database server {}:\n{}", ended->to_string(),
-                                                            log_tail(log_file(), log_begin))));
+                                                            read_tail(log_file(), log_begin, kLogTail))));
     }
     if (steady_clock::now() >= deadline) {
       stop();
       return fail(unavailable("cluster_start_timeout",
                               fmt::format("the database server was not ready within {} s:\n{}",
-                                          options_.start_timeout.count(), log_tail(log_file(), log_begin))));
+                                          options_.start_timeout.count(), read_tail(log_file(), log_begin, kLogTail))));
     }
   }
   return {};

@@ -3,25 +3,19 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "runtime/pidfd.hpp"
+#include "runtime/read_file.hpp"
 
 namespace fencepost {
 namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::steady_clock;
-
-std::string read_all(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 fs::path read_link(const fs::path& link) {
   std::error_code unreadable;
@@ -50,7 +44,7 @@ bool ProcessInfo::has_argument(const std::string& wanted) const {
 std::optional<ProcessInfo> process_info(pid_t pid) {
   const fs::path directory = fmt::format("/proc/{}", pid);
   // "pid (name) state parent …", where the name may hold anything, brackets and spaces too.
-  const std::string stat = read_all(directory / "stat");
+  const std::string stat = read_file(directory / "stat");
   const auto name_end = stat.rfind(')');
   if (name_end == std::string::npos || stat.size() < name_end + 5) return std::nullopt;
   const char state = stat[name_end + 2];
@@ -60,7 +54,7 @@ std::optional<ProcessInfo> process_info(pid_t pid) {
   std::from_chars(stat.data() + name_end + 4, stat.data() + stat.size(), info.parent);
   info.exe = read_link(directory / "exe");
   info.cwd = read_link(directory / "cwd");
-  info.argv = split_at_nul(read_all(directory / "cmdline"));
+  info.argv = split_at_nul(read_file(directory / "cmdline"));
   return info;
 }
 

@@ -1,11 +1,9 @@
 #include "tests/support/fencepost.hpp"
 
-#include <fstream>
-#include <sstream>
-
 #include <boost/json/parse.hpp>
 
 #include "http/client.hpp"
+#include "runtime/read_file.hpp"
 #include "runtime/runtime.hpp"
 
 namespace fencepost::test {
@@ -82,13 +80,6 @@ std::string Answer::code() const {
 
 Answer ask(const Ask& request) {
   return run_blocking(send(request));
-}
-
-std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
 }
 
 std::uint16_t free_port() {

@@ -58,7 +58,6 @@ struct Ask {
 };
 Answer ask(const Ask& request);
 
-std::string read_file(const std::filesystem::path& file);  // "" when there is none
 std::uint16_t free_port();
 
 }  // namespace fencepost::test

@@ -13,6 +13,7 @@
 #include "evm/dev_accounts.hpp"
 #include "http/client.hpp"
 #include "runtime/gather.hpp"
+#include "runtime/read_file.hpp"
 #include "runtime/runtime.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/process.hpp"
