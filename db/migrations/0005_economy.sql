@@ -268,6 +268,9 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT p_used + least(p_amount, 9223372036854775807
 CREATE FUNCTION economy._used_on(p_day date, p_day_used bigint, p_at timestamptz) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN p_day = (p_at AT TIME ZONE 'UTC')::date THEN p_day_used ELSE 0 END $$;
 
+CREATE FUNCTION economy._throttled_until(p_last timestamptz, p_cooldown_seconds integer) RETURNS timestamptz
+LANGUAGE sql STABLE AS $$ SELECT p_last + make_interval(secs => p_cooldown_seconds) $$;
+
 -- What the rules look at. A payer without an account has nothing.
 CREATE FUNCTION economy._standing(p_guild_id bigint, p_member_id bigint, p_at timestamptz)
 RETURNS TABLE (kind text, available bigint, used bigint, throttled_until timestamptz, daily_limit bigint,
@@ -276,7 +279,7 @@ LANGUAGE sql STABLE AS $$
   SELECT coalesce(a.kind, 'member'),
          coalesce(a.balance - a.reserved, 0),
          coalesce(economy._used_on(a.day, a.day_used, p_at), 0),
-         a.last_transfer_at + make_interval(secs => s.cooldown_seconds),
+         economy._throttled_until(a.last_transfer_at, s.cooldown_seconds),
          s.daily_limit, s.cooldown_seconds, s.max_retries
     FROM economy._settings(p_guild_id) AS s
     LEFT JOIN economy.accounts AS a ON a.guild_id = p_guild_id AND a.member_id = p_member_id

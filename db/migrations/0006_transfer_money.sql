@@ -2,12 +2,18 @@
 -- that its comment asks for. READ COMMITTED is what makes them right: each statement after a lock sees what was
 -- committed before the lock was granted.
 --
+-- Every set goes the same way: its accounts are locked and read by one statement (_lock_parties), the steps are taken
+-- one by one in memory (_settle), and what they come to is written by one statement for each table. Starting a
+-- statement costs as much as several of its rows, so there are few of them.
+--
 -- Joins are from a list to a table by its key, never between two lists: to the planner lists are short, and it would
 -- compare each with each. transfer_work is not joined at all: it is empty whenever somebody counts it, and the planner
 -- would read all of it. There, and where a row may be missing, `= ANY` or a scalar subquery leave no way but the index.
 
 -- A transfer on its way through a set. Sets are arrays of these: one array costs less than one for each column.
 CREATE TYPE economy._item AS (
+  step            text,         -- check: reserve if the rules allow · complete: move what is reserved · now: move at
+                                -- once if the rules allow · mint · burn: move · NULL: nothing is to be done
   place           bigint,       -- the order within the set; in the pool its seq
   transfer_id     uuid,
   guild_id        bigint,
@@ -37,152 +43,88 @@ CREATE TYPE economy._verdict AS (
   moves           boolean       -- whether pending_transfers shows it: not an early try that found what was known
 );
 
--- Locks whoever takes part: the payers of `p_payers`, both sides of `p_both`. Whoever has no account gets one: what is not
--- there cannot be locked, and could appear, with money, before it is looked at. Accounts are opened before any is locked, and all are locked by one statement: so there is one order, and two
--- sessions never wait for each other. Gives back the time after that, by which everything is judged.
-CREATE FUNCTION economy._lock_parties(p_payers economy._item[], p_both economy._item[]) RETURNS timestamptz
-LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO economy.accounts (guild_id, member_id)
-  SELECT k.guild_id, k.member_id
-    FROM (SELECT guild_id, initiator_id AS member_id FROM unnest(p_payers)
-           UNION
-          SELECT guild_id, initiator_id FROM unnest(p_both)
-           UNION
-          SELECT guild_id, target_id FROM unnest(p_both)) AS k
-   WHERE k.guild_id > 0
-     AND k.member_id > 0
-     AND (SELECT true FROM economy.accounts AS a
-           WHERE a.guild_id = k.guild_id AND a.member_id = k.member_id) IS NULL
-   ORDER BY k.guild_id, k.member_id
-      ON CONFLICT DO NOTHING;
-  PERFORM
-     FROM (SELECT guild_id, initiator_id AS member_id FROM unnest(p_payers)
-            UNION
-           SELECT guild_id, initiator_id FROM unnest(p_both)
-            UNION
-           SELECT guild_id, target_id FROM unnest(p_both)) AS k
-     JOIN economy.accounts AS a ON a.guild_id = k.guild_id AND a.member_id = k.member_id
-    ORDER BY a.guild_id, a.member_id
-      FOR NO KEY UPDATE OF a;  -- an insert that refers to an account need not wait for it
-  RETURN clock_timestamp();
-END $$;
+-- Who takes part in a set, locked.
+CREATE TYPE economy._parties AS (
+  accounts economy.accounts[],  -- in order of guild and member, as they were when they were locked
+  payers   integer[],           -- for each item its payer's place among them; 0: none
+  targets  integer[],           -- the same; whoever is only checked has none
+  at       timestamptz          -- after the last lock was granted; everything is judged by it
+);
 
--- Checks a set against its payers and reserves what passes, with the day's allowance; the cooldown begins. (Of the
--- synchronous mode, p_fresh NULL, nothing is written: _post follows in the same transaction.) Greedy: in the order
--- given, where each payer's items come together, and what fails takes nothing. With a cooldown a member's first that
--- passes is therefore its last.
--- In the pool a failed try counts as a retry, unless it is the first (p_fresh) or comes before its
--- time: such early tries count nothing, and after 16 of a payer's have failed its further ones are not made, so that
--- whoever can cause them can only cost so much. The last retry that fails rejects.
--- Who calls holds the payers' locks and has taken `p_at` after it got them. One verdict for each item, in order.
-CREATE FUNCTION economy._reserve(p_items economy._item[], p_fresh boolean, p_at timestamptz) RETURNS economy._verdict[]
+-- Locks the parties of a set: of what is only checked the payers, of everything else both sides. Whoever has no
+-- account gets one: what is not there cannot be locked, and could appear, with money, before it is looked at. Accounts
+-- are opened before any is locked, and all are locked by one statement: so there is one order, and two sessions never
+-- wait for each other.
+CREATE FUNCTION economy._lock_parties(p_items economy._item[]) RETURNS economy._parties
 LANGUAGE plpgsql AS $$
 DECLARE
-  i record;
-  v_guild bigint;
-  v_payer bigint;
-  v_available bigint;
-  v_used bigint;
-  v_until timestamptz;
-  v_early_failures integer;
-  v_early boolean;
-  v_failed smallint;
-  v_retries integer;
-  v_status text;
-  v_retry_at timestamptz;
-  v_due_at timestamptz;
-  v_verdicts economy._verdict[];
+  v economy._parties;
+  v_guilds bigint[];
+  v_members bigint[];
 BEGIN
-  FOR i IN
-    SELECT k.guild_id, k.initiator_id, k.amount, k.retry_count, k.expires_at, k.next_attempt_at, k.failed_before, s.*
-      FROM unnest(p_items) WITH ORDINALITY AS k
-     CROSS JOIN LATERAL economy._standing(k.guild_id, k.initiator_id, p_at) AS s
-     ORDER BY k.ordinality
-  LOOP
-    IF v_payer IS DISTINCT FROM i.initiator_id OR v_guild IS DISTINCT FROM i.guild_id THEN
-      v_guild := i.guild_id;
-      v_payer := i.initiator_id;
-      v_available := i.available;
-      v_used := i.used;
-      v_until := i.throttled_until;
-      v_early_failures := 0;
-    END IF;
-    v_early := coalesce(i.next_attempt_at > p_at, false);
-    IF i.expires_at < p_at THEN
-      v_failed := 8;
-    ELSIF v_early AND v_early_failures >= 16 THEN
-      v_failed := NULL;
-    ELSE
-      v_failed := CASE WHEN economy._rule_balance(v_available, i.amount) THEN 0 ELSE 1 END
-                + CASE WHEN economy._rule_cooldown(i.kind, v_until, p_at) THEN 0 ELSE 2 END
-                + CASE WHEN economy._rule_daily_limit(i.kind, v_used, i.daily_limit, i.amount) THEN 0 ELSE 4 END;
-    END IF;
-    v_retries := i.retry_count + CASE WHEN p_fresh OR v_early THEN 0 ELSE 1 END;
-    v_retry_at := i.next_attempt_at;
-    v_due_at := p_at;
-    IF v_failed = 0 THEN
-      v_status := 'approved';
-    ELSIF v_failed = 8 OR NOT v_early AND v_retries >= i.max_retries THEN
-      v_status := 'rejected';
-    ELSE
-      v_status := 'checking';
-      IF NOT v_early THEN v_retry_at := p_at + economy._backoff(v_retries); END IF;
-      v_due_at := least(v_retry_at, CASE v_failed WHEN 2 THEN v_until
-                                                  WHEN 4 THEN economy._day_ends(p_at)
-                                                  WHEN 6 THEN greatest(v_until, economy._day_ends(p_at))
-                                    END);
-      IF v_early THEN v_early_failures := v_early_failures + 1; END IF;
-    END IF;
-    v_verdicts := v_verdicts || ROW(v_failed, v_available, v_used, v_until, i.daily_limit, v_status, v_retries,
-                                    coalesce(v_retry_at, p_at), v_due_at,
-                                    NOT v_early OR v_failed <> i.failed_before)::economy._verdict;
-    IF v_failed = 0 THEN
-      v_available := v_available - i.amount;
-      v_used := economy._add_used(v_used, i.amount);
-      v_until := p_at + make_interval(secs => i.cooldown_seconds);
-    END IF;
-  END LOOP;
-
-  IF p_fresh IS NULL THEN RETURN v_verdicts; END IF;  -- to be moved at once
-  UPDATE economy.accounts AS a
-     SET reserved = a.reserved + d.total,
-         day = CASE WHEN a.kind = 'government' THEN a.day ELSE (p_at AT TIME ZONE 'UTC')::date END,
-         day_used = CASE WHEN a.kind = 'government' THEN a.day_used
-                         ELSE economy._add_used(economy._used_on(a.day, a.day_used, p_at), d.total) END,
-         last_transfer_at = CASE WHEN a.kind = 'government' THEN a.last_transfer_at ELSE p_at END
-    FROM (SELECT k.guild_id, k.initiator_id, sum(k.amount)::bigint AS total
-            FROM ROWS FROM (unnest(p_items), unnest(v_verdicts)) AS k
-           WHERE k.failed_on = 0
-           GROUP BY k.guild_id, k.initiator_id) AS d
-   WHERE a.guild_id = d.guild_id
-     AND a.member_id = d.initiator_id;
-  RETURN v_verdicts;
+  -- A party's rank is its place among the accounts.
+  SELECT array_agg(CASE WHEN l.here THEN l.rank ELSE 0 END) FILTER (WHERE l.side = 0),
+         array_agg(CASE WHEN l.here THEN l.rank ELSE 0 END) FILTER (WHERE l.side = 1),
+         array_agg(l.guild_id) FILTER (WHERE l.here AND l.nth = 1),
+         array_agg(l.member_id) FILTER (WHERE l.here AND l.nth = 1)
+    INTO v.payers, v.targets, v_guilds, v_members
+    FROM (SELECT l.*,
+                 (dense_rank() OVER (ORDER BY NOT l.here, l.guild_id, l.member_id))::integer AS rank,
+                 row_number() OVER (PARTITION BY NOT l.here, l.guild_id, l.member_id ORDER BY l.n, l.side) AS nth
+            FROM (SELECT k.ordinality AS n, s.side, k.guild_id,
+                         CASE WHEN s.side = 0 THEN k.initiator_id ELSE k.target_id END AS member_id,
+                         k.step IS NOT NULL AND (s.side = 0 OR k.step <> 'check') AS here
+                    FROM unnest(p_items) WITH ORDINALITY AS k
+                   CROSS JOIN generate_series(0, 1) AS s(side)) AS l
+           ORDER BY l.n, l.side) AS l;
+  PERFORM
+     FROM unnest(v_guilds, v_members) AS k(guild_id, member_id)
+    WHERE (SELECT true FROM economy.accounts AS a
+            WHERE a.guild_id = k.guild_id AND a.member_id = k.member_id) IS NULL;
+  IF FOUND THEN
+    INSERT INTO economy.accounts (guild_id, member_id)
+    SELECT k.guild_id, k.member_id
+      FROM unnest(v_guilds, v_members) AS k(guild_id, member_id)
+     WHERE (SELECT true FROM economy.accounts AS a
+             WHERE a.guild_id = k.guild_id AND a.member_id = k.member_id) IS NULL
+     ORDER BY k.guild_id, k.member_id
+        ON CONFLICT DO NOTHING;
+  END IF;
+  SELECT array_agg(a.account) INTO v.accounts
+    FROM (SELECT a AS account
+            FROM unnest(v_guilds, v_members) AS k(guild_id, member_id)
+            JOIN economy.accounts AS a ON a.guild_id = k.guild_id AND a.member_id = k.member_id
+           ORDER BY a.guild_id, a.member_id
+             FOR NO KEY UPDATE OF a) AS a;  -- an insert that refers to an account need not wait for it
+  v.at := clock_timestamp();
+  RETURN v;
 END $$;
 
--- Makes due what waits for a balance that is there now: the first 16 of each payer that failed on it, in order, and of
--- those the ones it suffices for. Who calls holds the accounts' locks: a check either was before and is seen here, or
--- comes after and sees the balance. A row that is locked has somebody looking at it already.
-CREATE FUNCTION economy._wake_credited(p_items economy._item[], p_at timestamptz) RETURNS integer
+-- Makes due what waits for a balance that is there now: the first 16 of each credited payer that failed on it, in
+-- order, and of those the ones it suffices for. Who calls holds the accounts' locks: a check either was before and is
+-- seen here, or comes after and sees the balance. A row that is locked has somebody looking at it already.
+CREATE FUNCTION economy._wake_credited(p_accounts economy.accounts[], p_credited boolean[], p_balance bigint[],
+                                       p_reserved bigint[], p_at timestamptz) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
   v_worth uuid[];
   v_free uuid[];
 BEGIN
   SELECT array_agg(w.transfer_id) INTO v_worth
-    FROM (SELECT DISTINCT guild_id, target_id FROM unnest(p_items)) AS k
+    FROM ROWS FROM (unnest(p_accounts), unnest(p_credited), unnest(p_balance), unnest(p_reserved))
+         AS k(guild_id, member_id, kind, was_balance, was_reserved, last_transfer_at, day, day_used, created_at,
+              credited, balance, reserved)
    CROSS JOIN LATERAL (SELECT w.transfer_id, w.amount, w.due_at
                          FROM economy.transfer_work AS w
                         WHERE w.guild_id = k.guild_id
-                          AND w.initiator_id = k.target_id
+                          AND w.initiator_id = k.member_id
                           AND NOT w.approved
                           AND w.failed_on & 1 = 1
                         ORDER BY w.seq
                         LIMIT 16) AS w
-   WHERE w.due_at > p_at
-     AND w.amount <= (SELECT a.balance - a.reserved
-                        FROM economy.accounts AS a
-                       WHERE a.guild_id = k.guild_id AND a.member_id = k.target_id);
+   WHERE k.credited
+     AND w.due_at > p_at
+     AND w.amount <= k.balance - k.reserved;
   IF v_worth IS NULL THEN RETURN 0; END IF;
   SELECT array_agg(w.transfer_id) INTO v_free
     FROM (SELECT transfer_id FROM economy.transfer_work WHERE transfer_id = ANY (v_worth) FOR UPDATE SKIP LOCKED) AS w;
@@ -198,63 +140,173 @@ LANGUAGE sql IMMUTABLE AS $$
           || '"' || p_more || '}')::jsonb
 $$;
 
--- Moves money: ledger rows in the order of their places, each with the balances it left; accounts netted; the outbox
--- told. What the pool has reserved is released here; what was not reserved (p_reserved false) takes its allowance and
--- starts the cooldown here. Minting and burning come here too, from or to member 0. Who calls holds the locks of all
--- parties. Gives back how many waiting transfers became due by it.
-CREATE FUNCTION economy._post(p_kind text, p_reserved boolean, p_items economy._item[], p_actor text, p_at timestamptz)
-RETURNS integer
+-- What a set comes to, one element for each item.
+CREATE TYPE economy._settlement AS (
+  verdicts     economy._verdict[],  -- of what was checked
+  ledger_ids   bigint[],            -- of what moved, as are the balances it left
+  debit_after  bigint[],
+  credit_after bigint[],
+  woken        integer              -- how many waiting transfers became due by it
+);
+
+-- Takes the steps of a set, one after the other as given, each upon what the one before has left. What is checked and
+-- passes starts the cooldown and takes of the day's allowance, and what fails takes nothing. Then writes what the
+-- steps come to: accounts netted, the ledger in order, each row with the balances it left, and the outbox. In the pool
+-- a failed try counts as a retry, unless it is the first (p_fresh) or comes before its time: such early tries count
+-- nothing, and after 16 of a payer's have failed its further ones are not made, so that whoever can cause them can
+-- only cost so much. The last retry that fails rejects.
+CREATE FUNCTION economy._settle(p_items economy._item[], p_parties economy._parties, p_fresh boolean, p_actor text)
+RETURNS economy._settlement
 LANGUAGE plpgsql AS $$
+DECLARE
+  i economy._item;
+  n integer := 0;
+  p integer;
+  t integer;
+  v_at timestamptz := p_parties.at;
+  v_payers integer[] := p_parties.payers;
+  v_targets integer[] := p_parties.targets;
+  s economy.guild_settings;
+  -- Of each party, as the steps change it.
+  v_kind text[];
+  v_balance bigint[];
+  v_reserved bigint[];
+  v_used bigint[];
+  v_last timestamptz[];
+  v_early_failures integer[];
+  v_touched boolean[];
+  v_spent boolean[];     -- counts against the day and the cooldown
+  v_credited boolean[];
+  -- Of each item.
+  v_verdicts economy._verdict[];
+  v_ledger_ids bigint[];
+  v_debit_after bigint[];
+  v_credit_after bigint[];
+  -- Of the item at hand.
+  v_early boolean;
+  v_available bigint;
+  v_until timestamptz;
+  v_failed smallint;
+  v_verdict economy._verdict;
+  r economy._settlement;
 BEGIN
-  WITH leg AS MATERIALIZED (
-    SELECT k.place, s.side, k.guild_id, CASE WHEN s.side = 0 THEN k.initiator_id ELSE k.target_id END AS member_id,
-           CASE WHEN s.side = 0 THEN -k.amount ELSE k.amount END AS delta,
-           CASE WHEN s.side = 0 AND p_kind = 'transfer' THEN k.amount ELSE 0 END AS spent,
-           k.transfer_id, k.target_id, k.amount, k.reason, k.metadata, k.idempotency_key
-      FROM unnest(p_items) AS k
-     CROSS JOIN generate_series(0, 1) AS s(side)
-  ),
-  netted AS (
+  SELECT array_agg(a.kind), array_agg(a.balance), array_agg(a.reserved),
+         array_agg(economy._used_on(a.day, a.day_used, v_at)), array_agg(a.last_transfer_at), array_agg(0),
+         array_agg(false), array_agg(false), array_agg(false)
+    INTO v_kind, v_balance, v_reserved, v_used, v_last, v_early_failures, v_touched, v_spent, v_credited
+    FROM unnest(p_parties.accounts) AS a;
+
+  FOREACH i IN ARRAY p_items LOOP
+    n := n + 1;
+    p := v_payers[n];
+    v_verdict := NULL;
+    v_failed := CASE WHEN i.step IS NOT NULL THEN 0 END;
+    IF i.step IN ('check', 'now') THEN
+      IF s.guild_id IS DISTINCT FROM i.guild_id THEN
+        SELECT * INTO s FROM economy._settings(i.guild_id);
+        s.guild_id := i.guild_id;
+      END IF;
+      v_available := v_balance[p] - v_reserved[p];
+      v_until := economy._throttled_until(v_last[p], s.cooldown_seconds);
+      v_early := coalesce(i.next_attempt_at > v_at, false);
+      v_failed := CASE WHEN i.expires_at < v_at THEN 8
+                       WHEN v_early AND v_early_failures[p] >= 16 THEN NULL
+                       ELSE CASE WHEN economy._rule_balance(v_available, i.amount) THEN 0 ELSE 1 END
+                          + CASE WHEN economy._rule_cooldown(v_kind[p], v_until, v_at) THEN 0 ELSE 2 END
+                          + CASE WHEN economy._rule_daily_limit(v_kind[p], v_used[p], s.daily_limit, i.amount) THEN 0
+                                 ELSE 4 END
+                  END;
+      v_verdict := ROW(v_failed, v_available, v_used[p], v_until, s.daily_limit, 'approved', i.retry_count,
+                       coalesce(i.next_attempt_at, v_at), v_at, NOT v_early OR v_failed <> i.failed_before);
+      IF i.step = 'check' AND NOT v_early AND NOT p_fresh THEN v_verdict.retries := i.retry_count + 1; END IF;
+      IF v_failed = 0 THEN
+        IF v_kind[p] <> 'government' THEN
+          v_used[p] := economy._add_used(v_used[p], i.amount);
+          v_last[p] := v_at;
+          v_spent[p] := true;
+        END IF;
+      ELSIF v_failed = 8 OR NOT v_early AND v_verdict.retries >= s.max_retries THEN
+        v_verdict.status := 'rejected';
+      ELSE
+        v_verdict.status := 'checking';
+        IF v_early THEN
+          v_early_failures[p] := v_early_failures[p] + 1;
+        ELSE
+          v_verdict.retry_at := v_at + economy._backoff(v_verdict.retries);
+        END IF;
+        v_verdict.due_at := least(v_verdict.retry_at,
+                                  CASE v_failed WHEN 2 THEN v_until
+                                                WHEN 4 THEN economy._day_ends(v_at)
+                                                WHEN 6 THEN greatest(v_until, economy._day_ends(v_at))
+                                  END);
+      END IF;
+    END IF;
+    v_verdicts[n] := v_verdict;
+    v_ledger_ids[n] := NULL;
+    v_debit_after[n] := NULL;
+    v_credit_after[n] := NULL;
+
+    IF v_failed = 0 THEN
+      v_touched[p] := true;
+      IF i.step = 'check' THEN
+        v_reserved[p] := v_reserved[p] + i.amount;
+      ELSE
+        t := v_targets[n];
+        IF i.step = 'complete' THEN v_reserved[p] := v_reserved[p] - i.amount; END IF;
+        v_balance[p] := v_balance[p] - i.amount;
+        v_balance[t] := v_balance[t] + i.amount;
+        v_touched[t] := true;
+        v_credited[t] := true;
+        v_ledger_ids[n] := nextval('economy.transactions_id_seq');
+        v_debit_after[n] := v_balance[p];
+        v_credit_after[n] := v_balance[t];
+      END IF;
+    END IF;
+  END LOOP;
+
+  IF true = ANY (v_touched) THEN
     UPDATE economy.accounts AS a
-       SET balance = a.balance + d.delta,
-           reserved = CASE WHEN p_reserved THEN a.reserved - d.spent ELSE a.reserved END,
-           day = CASE WHEN p_reserved OR d.spent = 0 OR a.kind = 'government' THEN a.day
-                      ELSE (p_at AT TIME ZONE 'UTC')::date END,
-           day_used = CASE WHEN p_reserved OR d.spent = 0 OR a.kind = 'government' THEN a.day_used
-                           ELSE economy._add_used(economy._used_on(a.day, a.day_used, p_at), d.spent) END,
-           last_transfer_at = CASE WHEN p_reserved OR d.spent = 0 OR a.kind = 'government' THEN a.last_transfer_at
-                                   ELSE p_at END
-      FROM (SELECT guild_id, member_id, sum(delta)::bigint AS delta, sum(spent)::bigint AS spent
-              FROM leg
-             GROUP BY guild_id, member_id) AS d
-     WHERE a.guild_id = d.guild_id
-       AND a.member_id = d.member_id
-    RETURNING a.guild_id, a.member_id, a.balance - d.delta AS before
-  ),
-  running AS (  -- what an account had stands in its line as if it were its first movement
-    SELECT l.*, sum(l.delta) OVER (PARTITION BY l.guild_id, l.member_id ORDER BY l.place NULLS FIRST)::bigint AS after
-      FROM (SELECT * FROM leg
-             UNION ALL
-            SELECT NULL, NULL, guild_id, member_id, before, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM netted) AS l
-  ),
-  posted AS (
-    INSERT INTO economy.transactions (transfer_id, kind, guild_id, debit_id, credit_id, amount, debit_after,
+       SET balance = a.balance + (d.new_balance - d.balance),
+           reserved = a.reserved + (d.new_reserved - d.reserved),
+           day = CASE WHEN d.spent THEN (v_at AT TIME ZONE 'UTC')::date ELSE a.day END,
+           day_used = CASE WHEN d.spent THEN d.new_used ELSE a.day_used END,
+           last_transfer_at = CASE WHEN d.spent THEN v_at ELSE a.last_transfer_at END
+      FROM ROWS FROM (unnest(p_parties.accounts), unnest(v_touched), unnest(v_balance), unnest(v_reserved),
+                      unnest(v_used), unnest(v_spent))
+           AS d(guild_id, member_id, kind, balance, reserved, last_transfer_at, day, day_used, created_at, touched,
+                new_balance, new_reserved, new_used, spent)
+     WHERE d.touched
+       AND a.guild_id = d.guild_id
+       AND a.member_id = d.member_id;
+  END IF;
+  r.woken := 0;
+  IF true = ANY (v_credited) THEN
+    INSERT INTO economy.transactions (id, transfer_id, kind, guild_id, debit_id, credit_id, amount, debit_after,
                                       credit_after, reason, metadata, actor, idempotency_key, created_at)
-    SELECT b.transfer_id, p_kind, b.guild_id, b.member_id, b.target_id, b.amount, b.after, b.credit_after, b.reason,
-           b.metadata, p_actor, b.idempotency_key, p_at
-      FROM (SELECT r.*, lead(r.after) OVER (ORDER BY r.place, r.side) AS credit_after
-              FROM running AS r
-             WHERE r.place IS NOT NULL) AS b
-     WHERE b.side = 0
-     ORDER BY b.place
-    RETURNING id, transfer_id, guild_id, debit_id, credit_id, amount
-  )
-  INSERT INTO economy.outbox (type, subject, data)
-  SELECT 'TransferCompleted', 'transfer/' || transfer_id,
-         economy._outbox_data(transfer_id, guild_id, debit_id, credit_id, amount, ', "ledgerId": "' || id::text || '"')
-    FROM posted
-   WHERE p_kind = 'transfer';
-  RETURN economy._wake_credited(p_items, p_at);
+           OVERRIDING SYSTEM VALUE
+    SELECT k.ledger_id, k.transfer_id, CASE WHEN k.step IN ('mint', 'burn') THEN k.step ELSE 'transfer' END, k.guild_id,
+           k.initiator_id, k.target_id, k.amount, k.debit_after, k.credit_after, k.reason, k.metadata, p_actor,
+           k.idempotency_key, v_at
+      FROM ROWS FROM (unnest(p_items), unnest(v_ledger_ids), unnest(v_debit_after), unnest(v_credit_after))
+           AS k(step, place, transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata, idempotency_key,
+                retry_count, expires_at, next_attempt_at, failed_before, ledger_id, debit_after, credit_after)
+     WHERE k.ledger_id IS NOT NULL;
+    INSERT INTO economy.outbox (type, subject, data)
+    SELECT 'TransferCompleted', 'transfer/' || k.transfer_id,
+           economy._outbox_data(k.transfer_id, k.guild_id, k.initiator_id, k.target_id, k.amount,
+                                ', "ledgerId": "' || k.ledger_id::text || '"')
+      FROM ROWS FROM (unnest(p_items), unnest(v_ledger_ids))
+           AS k(step, place, transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata, idempotency_key,
+                retry_count, expires_at, next_attempt_at, failed_before, ledger_id)
+     WHERE k.ledger_id IS NOT NULL
+       AND k.step IN ('now', 'complete');
+    r.woken := economy._wake_credited(p_parties.accounts, v_credited, v_balance, v_reserved, v_at);
+  END IF;
+  r.verdicts := v_verdicts;
+  r.ledger_ids := v_ledger_ids;
+  r.debit_after := v_debit_after;
+  r.credit_after := v_credit_after;
+  RETURN r;
 END $$;
 
 -- What a rejection leaves behind, whatever the reason.
@@ -299,21 +351,19 @@ BEGIN
   RETURN cardinality(v_denied);
 END $$;
 
--- The checks of a set of transfers, first ones (p_fresh) and retries alike: approves, lets wait, or rejects, and tells.
--- Who calls holds the payers' locks and, unless the transfers were inserted by the same statement, their work rows;
--- the items are in order of payer and place.
-CREATE FUNCTION economy._check_transfers(p_items economy._item[], p_fresh boolean, p_at timestamptz,
-                                         OUT approved integer, OUT waiting integer, OUT denied integer)
+-- Shows what was checked, first tries (p_fresh) and retries alike: as approved, waiting or rejected, and tells. Who
+-- calls holds the work rows, unless the transfers were inserted by the same statement.
+CREATE FUNCTION economy._show_checked(p_items economy._item[], v economy._verdict[], p_fresh boolean, p_at timestamptz,
+                                      OUT approved integer, OUT waiting integer, OUT denied integer)
 LANGUAGE plpgsql AS $$
 DECLARE
-  v economy._verdict[];
   v_told integer;
   v_failed uuid[];
   v_expired uuid[];
 BEGIN
-  v := economy._reserve(p_items, p_fresh, p_at);
   IF NOT p_fresh THEN
     FOR n IN 1 .. cardinality(p_items) LOOP
+      CONTINUE WHEN p_items[n].step <> 'check';
       IF v[n].status = 'rejected' THEN
         DELETE FROM economy.transfer_work WHERE transfer_id = p_items[n].transfer_id;
       ELSE
@@ -328,7 +378,7 @@ BEGIN
   END IF;
 
   WITH k AS MATERIALIZED (
-    SELECT k.* FROM ROWS FROM (unnest(p_items), unnest(v)) AS k
+    SELECT k.* FROM ROWS FROM (unnest(p_items), unnest(v)) AS k WHERE k.step = 'check'
   ),
   begun AS (
     INSERT INTO economy.transfer_work (transfer_id, seq, guild_id, initiator_id, amount, lane, approved, failed_on,
@@ -386,15 +436,15 @@ END $$;
 CREATE FUNCTION economy._begin_checking() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   v_items economy._item[];
-  v_at timestamptz;
+  v_parties economy._parties;
   v_used record;
 BEGIN
-  SELECT array_agg(ROW(seq, transfer_id, guild_id, initiator_id, target_id, amount, NULL, NULL, idempotency_key,
-                       retry_count, expires_at, NULL, NULL)::economy._item)
+  SELECT array_agg(ROW('check', seq, transfer_id, guild_id, initiator_id, target_id, amount, NULL, NULL,
+                       idempotency_key, retry_count, expires_at, NULL, NULL)::economy._item)
     INTO v_items
-    FROM (SELECT * FROM inserted ORDER BY guild_id, initiator_id, seq) AS i;
+    FROM (SELECT * FROM inserted ORDER BY seq) AS i;
   IF v_items IS NULL THEN RETURN NULL; END IF;
-  v_at := economy._lock_parties(v_items, '{}');
+  v_parties := economy._lock_parties(v_items);
   SELECT i.idempotency_key, i.initiator_id INTO v_used
     FROM inserted AS i
    WHERE i.idempotency_key IS NOT NULL
@@ -407,7 +457,8 @@ BEGIN
                     v_used.initiator_id
       USING ERRCODE = 'unique_violation';
   END IF;
-  PERFORM economy._check_transfers(v_items, true, v_at);
+  PERFORM economy._show_checked(v_items, (economy._settle(v_items, v_parties, true, NULL)).verdicts, true,
+                                v_parties.at);
   PERFORM pg_notify('economy_work', '');  -- a node should look; many of these in one transaction are one
   RETURN NULL;
 END $$;
@@ -415,39 +466,35 @@ CREATE TRIGGER pending_transfers_check AFTER INSERT ON economy.pending_transfers
   REFERENCING NEW TABLE AS inserted
   FOR EACH STATEMENT EXECUTE FUNCTION economy._begin_checking();
 
--- Open transfers as items, in order of payer and place. Only what is in the given state: who calls holds their work
--- rows, so it stays so.
-CREATE FUNCTION economy._items(p_ids uuid[], p_approved boolean) RETURNS economy._item[]
+-- Open transfers as items, in order: those to be completed, or those to be checked again. Only what is in the right
+-- state: who calls holds their work rows, so it stays so.
+CREATE FUNCTION economy._items(p_ids uuid[], p_step text) RETURNS economy._item[]
 LANGUAGE plpgsql AS $$
 DECLARE
   v_items economy._item[];
 BEGIN
-  SELECT array_agg(ROW(t.seq, t.transfer_id, t.guild_id, t.initiator_id, t.target_id, t.amount, t.reason, NULL, NULL,
-                       t.retry_count, t.expires_at, t.next_attempt_at, t.failed_on)::economy._item)
+  SELECT array_agg(ROW(p_step, t.seq, t.transfer_id, t.guild_id, t.initiator_id, t.target_id, t.amount, t.reason, NULL,
+                       NULL, t.retry_count, t.expires_at, t.next_attempt_at, t.failed_on)::economy._item)
     INTO v_items
     FROM (SELECT p.*, w.next_attempt_at, w.failed_on
             FROM unnest(p_ids) AS k(transfer_id)
             JOIN economy.pending_transfers AS p USING (transfer_id)
             LEFT JOIN LATERAL (SELECT w.next_attempt_at, w.failed_on
                                  FROM economy.transfer_work AS w
-                                WHERE w.transfer_id = p.transfer_id AND NOT p_approved
+                                WHERE w.transfer_id = p.transfer_id AND p_step = 'check'
                                 LIMIT 1) AS w ON true
-           WHERE CASE WHEN p_approved THEN p.status = 'approved' ELSE p.status IN ('pending', 'checking') END
-           ORDER BY p.guild_id, p.initiator_id, p.seq) AS t;
+           WHERE CASE p_step WHEN 'complete' THEN p.status = 'approved' ELSE p.status IN ('pending', 'checking') END
+           ORDER BY p.seq) AS t;
   RETURN coalesce(v_items, '{}');
 END $$;
 
--- Executes approved transfers. Who calls holds their work rows and the locks of all parties. Gives back how many
--- waiting ones became due by it.
-CREATE FUNCTION economy._complete(p_items economy._item[], p_at timestamptz) RETURNS integer
+-- Shows what was completed. Who calls holds the work rows.
+CREATE FUNCTION economy._show_completed(p_ids uuid[], p_at timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
-DECLARE
-  v_woken integer := economy._post('transfer', true, p_items, NULL, p_at);
 BEGIN
-  DELETE FROM economy.transfer_work WHERE transfer_id = ANY (ARRAY(SELECT k.transfer_id FROM unnest(p_items) AS k));
+  DELETE FROM economy.transfer_work WHERE transfer_id = ANY (p_ids);
   UPDATE economy.pending_transfers
      SET status = 'completed',
          updated_at = p_at
-   WHERE transfer_id = ANY (ARRAY(SELECT k.transfer_id FROM unnest(p_items) AS k));
-  RETURN v_woken;
+   WHERE transfer_id = ANY (p_ids);
 END $$;

@@ -1,33 +1,47 @@
 -- What a node calls. Arrays have one element for each item, in the caller's order, and so have the answers. Business
 -- outcomes are answers, never errors: an error means that nothing was done, and 40001 and 40P01 mean try again.
 
--- Which items are new. Who calls holds the payers' locks when there are keys, which is what makes the answer last.
+-- What a caller's arrays say, as items in its order; those that make no sense (no amount, no such id, to oneself) have
+-- no step.
+CREATE FUNCTION economy._items_of(p_step text, p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[],
+                                  p_target_ids bigint[], p_amounts bigint[], p_reasons text[], p_metadata text[],
+                                  p_idempotency_keys text[]) RETURNS economy._item[]
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_items economy._item[];
+BEGIN
+  SELECT array_agg(ROW(CASE WHEN k.guild_id > 0 AND k.initiator_id > 0 AND k.target_id > 0 AND k.amount > 0
+                                 AND k.initiator_id <> k.target_id
+                            THEN p_step
+                       END,
+                       k.place, coalesce(k.transfer_id, gen_random_uuid()), k.guild_id, k.initiator_id, k.target_id,
+                       k.amount, k.reason, coalesce(k.metadata::jsonb, '{}'), k.idempotency_key, 0, NULL, NULL,
+                       NULL)::economy._item)
+    INTO v_items
+    FROM unnest(p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids, p_amounts, p_reasons, p_metadata,
+                p_idempotency_keys) WITH ORDINALITY
+         AS k(transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata, idempotency_key, place);
+  RETURN coalesce(v_items, '{}');
+END $$;
+
+CREATE FUNCTION economy._any_key(p_idempotency_keys text[]) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$ SELECT cardinality(array_remove(p_idempotency_keys, NULL)) > 0 $$;
+
+-- Which items are new, where there are keys. Who calls holds the payers' locks, which is what makes the answer last.
 --   outcome   new · repeat (the same as an earlier item of this set, `first`) · existing · conflict (the key was used
---             for something else) · invalid (no amount, no such id, to oneself)
+--             for something else) · invalid
 --   known_id  of the transfer that has the key
 CREATE TYPE economy._class AS (outcome text, known_id uuid, first bigint);
-
-CREATE FUNCTION economy._is_valid(k economy._item) RETURNS boolean
-LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(k.guild_id > 0 AND k.initiator_id > 0 AND k.target_id > 0 AND k.amount > 0
-                  AND k.initiator_id <> k.target_id, false)
-$$;
 
 CREATE FUNCTION economy._classify(p_items economy._item[]) RETURNS economy._class[]
 LANGUAGE plpgsql AS $$
 DECLARE
   v_classes economy._class[];
 BEGIN
-  IF NOT EXISTS (SELECT FROM unnest(p_items) AS k WHERE k.idempotency_key IS NOT NULL) THEN
-    SELECT array_agg(ROW(CASE WHEN economy._is_valid(k) THEN 'new' ELSE 'invalid' END, NULL, k.place)::economy._class)
-      INTO v_classes
-      FROM unnest(p_items) AS k;
-    RETURN v_classes;
-  END IF;
   SELECT array_agg(ROW(c.outcome, c.known_id, c.first)::economy._class)
     INTO v_classes
     FROM (
-  SELECT CASE WHEN NOT i.valid THEN 'invalid'
+  SELECT CASE WHEN i.step IS NULL THEN 'invalid'
               WHEN i.idempotency_key IS NULL THEN 'new'
               WHEN known.same THEN 'existing'
               WHEN known.transfer_id IS NOT NULL THEN 'conflict'
@@ -38,14 +52,14 @@ BEGIN
          END AS outcome,
          known.transfer_id AS known_id,
          CASE WHEN i.idempotency_key IS NULL THEN i.place ELSE i.first END AS first
-    FROM (SELECT v.*,
+    FROM (SELECT k.*,
                  first_value(place) OVER same_key AS first,
                  first_value(target_id) OVER same_key AS first_target,
                  first_value(amount) OVER same_key AS first_amount,
                  first_value(reason) OVER same_key AS first_reason,
                  first_value(metadata) OVER same_key AS first_metadata
-            FROM (SELECT k.*, economy._is_valid(k) AS valid FROM unnest(p_items) AS k) AS v
-          WINDOW same_key AS (PARTITION BY v.valid, v.guild_id, v.initiator_id, v.idempotency_key ORDER BY v.place)
+            FROM unnest(p_items) AS k
+          WINDOW same_key AS (PARTITION BY k.step, k.guild_id, k.initiator_id, k.idempotency_key ORDER BY k.place)
          ) AS i
     LEFT JOIN LATERAL (
            SELECT p.transfer_id,
@@ -66,22 +80,18 @@ BEGIN
   RETURN v_classes;
 END $$;
 
--- What a caller's arrays say, as items in its order.
-CREATE FUNCTION economy._items_of(p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[],
-                                  p_target_ids bigint[], p_amounts bigint[], p_reasons text[], p_metadata text[],
-                                  p_idempotency_keys text[]) RETURNS economy._item[]
+-- Without what is not new.
+CREATE FUNCTION economy._only_new(p_items economy._item[], p_classes economy._class[]) RETURNS economy._item[]
 LANGUAGE plpgsql AS $$
 DECLARE
   v_items economy._item[];
 BEGIN
-  SELECT array_agg(ROW(k.place, coalesce(k.transfer_id, gen_random_uuid()), k.guild_id, k.initiator_id, k.target_id,
-                       k.amount, k.reason, coalesce(k.metadata::jsonb, '{}'), k.idempotency_key, 0, NULL, NULL,
-                       NULL)::economy._item)
+  SELECT array_agg(ROW(CASE WHEN k.outcome = 'new' THEN k.step END, k.place, k.transfer_id, k.guild_id, k.initiator_id,
+                       k.target_id, k.amount, k.reason, k.metadata, k.idempotency_key, k.retry_count, k.expires_at,
+                       k.next_attempt_at, k.failed_before)::economy._item)
     INTO v_items
-    FROM unnest(p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids, p_amounts, p_reasons, p_metadata,
-                p_idempotency_keys) WITH ORDINALITY
-         AS k(transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata, idempotency_key, place);
-  RETURN coalesce(v_items, '{}');
+    FROM ROWS FROM (unnest(p_items), unnest(p_classes)) AS k;
+  RETURN v_items;
 END $$;
 
 -- Creates a set of transfers in the pool, checked when this returns.
@@ -96,15 +106,15 @@ CREATE FUNCTION economy.fn_create_pending_transfers(
 RETURNS TABLE (outcome text, transfer_id uuid, status text)
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_items economy._item[] := economy._items_of(p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids, p_amounts,
-                                               p_reasons, p_metadata, p_idempotency_keys);
+  v_items economy._item[] := economy._items_of('check', p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids,
+                                               p_amounts, p_reasons, p_metadata, p_idempotency_keys);
   v_classes economy._class[];
 BEGIN
-  IF EXISTS (SELECT FROM unnest(p_idempotency_keys) AS k(key) WHERE k.key IS NOT NULL) THEN
-    -- The payer's lock keeps a key from being used twice.
-    PERFORM economy._lock_parties(v_items, '{}');
+  IF economy._any_key(p_idempotency_keys) THEN
+    PERFORM economy._lock_parties(v_items);  -- the payer's lock keeps a key from being used twice
+    v_classes := economy._classify(v_items);
+    v_items := economy._only_new(v_items, v_classes);
   END IF;
-  v_classes := economy._classify(v_items);
   INSERT INTO economy.pending_transfers (transfer_id, guild_id, initiator_id, target_id, amount, reason, metadata,
                                          expires_at, idempotency_key)
   SELECT k.transfer_id, k.guild_id, k.initiator_id, k.target_id, k.amount, k.reason, k.metadata,
@@ -112,24 +122,27 @@ BEGIN
            hours => coalesce(p_expires_hours[k.place],
                              (SELECT s.default_expiry_hours FROM economy._settings(k.guild_id) AS s))),
          k.idempotency_key
-    FROM ROWS FROM (unnest(v_items), unnest(v_classes)) AS k
-   WHERE k.outcome = 'new'
+    FROM unnest(v_items) AS k
+   WHERE k.step IS NOT NULL
    ORDER BY k.place;
   RETURN QUERY
-    SELECT CASE k.outcome WHEN 'new' THEN 'created' WHEN 'repeat' THEN 'existing' ELSE k.outcome END,
+    SELECT CASE WHEN k.step IS NOT NULL THEN 'created'
+                WHEN k.outcome = 'repeat' THEN 'existing'
+                ELSE coalesce(k.outcome, 'invalid')
+           END,
            k.id,
            coalesce((SELECT p.status::text FROM economy.pending_transfers AS p WHERE p.transfer_id = k.id),
                     (SELECT 'completed' FROM economy.transactions AS t WHERE t.transfer_id = k.id))
-      FROM (SELECT k.outcome, k.place,
-                   CASE WHEN k.outcome <> 'invalid' THEN coalesce(k.known_id, v_items[k.first].transfer_id) END AS id
+      FROM (SELECT k.step, k.outcome, k.place,
+                   CASE WHEN k.step IS NOT NULL THEN k.transfer_id
+                        WHEN k.outcome <> 'invalid' THEN coalesce(k.known_id, v_items[k.first].transfer_id)
+                   END AS id
               FROM ROWS FROM (unnest(v_items), unnest(v_classes)) AS k) AS k
      ORDER BY k.place;
 END $$;
 
--- Transfers at once, or says why not; each item as if it were alone, in order, except that a credit to a payer earlier
--- in the set may count only after the rest has been tried, and no more than 16 such rounds are made: those who came
--- together may have come in any order. Notifies nobody: `woken` (the same in every row) says
--- whether waiting transfers became due, for the caller to tell the nodes after the commit.
+-- Transfers at once, or says why not; each item as if it were alone, one after the other. Notifies nobody: `woken` (the
+-- same in every row) says whether waiting transfers became due, for the caller to tell the nodes after the commit.
 -- Answers: outcome and what belongs to it:
 --   completed             transfer_id, status, ledger_id, initiator_balance, target_balance, created_at
 --   existing              the same, of the transfer that has the key; one in the pool has a status and no ledger_id yet
@@ -146,76 +159,54 @@ RETURNS TABLE (outcome text, transfer_id uuid, status text, ledger_id bigint, in
                used_today bigint, daily_limit bigint, woken integer)
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_items economy._item[] := economy._items_of(p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids, p_amounts,
-                                               p_reasons, p_metadata, p_idempotency_keys);
-  v_at timestamptz := economy._lock_parties('{}', v_items);
-  v_classes economy._class[] := economy._classify(v_items);
-  v_set economy._item[];         -- still to be tried, in order of payer and place
-  v_passed economy._item[];
-  v_tried economy._verdict[];    -- of the set
-  v_verdicts economy._verdict[]; -- by place
-  v_woken integer := 0;
-  v_again boolean;
-  v_rounds integer := 0;
+  v_items economy._item[] := economy._items_of('now', p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids,
+                                               p_amounts, p_reasons, p_metadata, p_idempotency_keys);
+  v_parties economy._parties := economy._lock_parties(v_items);
+  v_classes economy._class[];
+  r economy._settlement;
 BEGIN
-  SELECT array_agg(k.item) INTO v_set
-    FROM (SELECT v_items[k.place] AS item
-            FROM ROWS FROM (unnest(v_items), unnest(v_classes)) AS k
-           WHERE k.outcome = 'new'
-           ORDER BY k.guild_id, k.initiator_id, k.place) AS k;
-  WHILE v_set IS NOT NULL LOOP
-    v_tried := economy._reserve(v_set, NULL, v_at);
-    v_passed := NULL;
-    FOR n IN 1 .. cardinality(v_set) LOOP
-      v_verdicts[v_set[n].place] := v_tried[n];
-      IF v_tried[n].failed_on = 0 THEN v_passed := v_passed || v_set[n]; END IF;
-    END LOOP;
-    EXIT WHEN v_passed IS NULL;
-    v_woken := v_woken + economy._post('transfer', false, v_passed, NULL, v_at);
-    -- When some lacked money that has just come in, all who lack some get another try.
-    SELECT array_agg(v_items[k.place]), bool_or((k.guild_id, k.initiator_id)
-                                                IN (SELECT c.guild_id, c.target_id FROM unnest(v_passed) AS c))
-      INTO v_set, v_again
-      FROM ROWS FROM (unnest(v_set), unnest(v_tried)) AS k
-     WHERE k.failed_on & 1 = 1;
-    v_rounds := v_rounds + 1;
-    EXIT WHEN v_again IS NOT TRUE OR v_rounds = 16;
-  END LOOP;
-
+  IF economy._any_key(p_idempotency_keys) THEN
+    v_classes := economy._classify(v_items);
+    v_items := economy._only_new(v_items, v_classes);
+  END IF;
+  r := economy._settle(v_items, v_parties, NULL, NULL);
   RETURN QUERY
-    SELECT CASE WHEN k.outcome NOT IN ('new', 'repeat') THEN k.outcome
-                WHEN k.failed_on = 0 AND k.outcome = 'repeat' THEN 'existing'
-                WHEN k.failed_on = 0 THEN 'completed'
+    SELECT CASE WHEN k.failed_on IS NULL THEN k.class
+                WHEN k.failed_on = 0 THEN CASE k.class WHEN 'repeat' THEN 'existing' ELSE 'completed' END
                 WHEN k.failed_on & 1 = 1 THEN 'insufficient_balance'
                 WHEN k.failed_on & 2 = 2 THEN 'cooldown'
                 ELSE 'daily_limit'
            END,
-           k.id,
-           CASE WHEN t.id IS NOT NULL THEN 'completed'
-                WHEN k.outcome = 'existing'
-                THEN (SELECT p.status::text FROM economy.pending_transfers AS p WHERE p.transfer_id = k.id)
+           CASE WHEN k.class = 'conflict' AND k.first_passed THEN coalesce(k.known_id, v_items[k.first].transfer_id)
+                WHEN k.failed_on = 0 THEN v_items[k.first].transfer_id
+                ELSE k.known_id
            END,
-           t.id, t.debit_after, t.credit_after, t.created_at,
+           CASE WHEN k.failed_on = 0 OR t.id IS NOT NULL THEN 'completed'
+                WHEN k.class = 'existing'
+                THEN (SELECT p.status::text FROM economy.pending_transfers AS p WHERE p.transfer_id = k.known_id)
+           END,
+           CASE WHEN k.failed_on = 0 THEN (r.ledger_ids)[k.first] ELSE t.id END,
+           CASE WHEN k.failed_on = 0 THEN (r.debit_after)[k.first] ELSE t.debit_after END,
+           CASE WHEN k.failed_on = 0 THEN (r.credit_after)[k.first] ELSE t.credit_after END,
+           CASE WHEN k.failed_on = 0 THEN v_parties.at ELSE t.created_at END,
            CASE WHEN k.failed_on & 1 = 1 THEN (k.verdict).available END,
            CASE WHEN k.failed_on & 3 = 2 THEN (k.verdict).throttled_until END,
            CASE WHEN k.failed_on = 4 THEN (k.verdict).used END,
            CASE WHEN k.failed_on = 4 THEN (k.verdict).daily_limit END,
-           v_woken
-      FROM (SELECT k.outcome, k.ordinality, v_verdicts[k.first] AS verdict, v_verdicts[k.first].failed_on,
-                   CASE WHEN k.outcome IN ('new', 'repeat') AND v_verdicts[k.first].failed_on = 0
-                        THEN v_items[k.first].transfer_id
-                        WHEN k.outcome = 'conflict' AND v_verdicts[k.first].failed_on = 0
-                        THEN coalesce(k.known_id, v_items[k.first].transfer_id)
-                        ELSE k.known_id
-                   END AS id
-              FROM unnest(v_classes) WITH ORDINALITY AS k) AS k
-      LEFT JOIN economy.transactions AS t ON t.transfer_id = k.id AND k.outcome <> 'conflict'
+           r.woken
+      FROM (SELECT k.*, (k.verdict).failed_on = 0 AS first_passed,
+                   CASE WHEN k.class IN ('new', 'repeat') THEN (k.verdict).failed_on END AS failed_on
+              FROM (SELECT k.ordinality, k.known_id, coalesce(k.first, k.ordinality) AS first,
+                           coalesce(k.outcome, CASE WHEN k.step IS NULL THEN 'invalid' ELSE 'new' END) AS class,
+                           (r.verdicts)[coalesce(k.first, k.ordinality)] AS verdict
+                      FROM ROWS FROM (unnest(v_items), unnest(v_classes)) WITH ORDINALITY AS k) AS k) AS k
+      LEFT JOIN economy.transactions AS t ON t.transfer_id = CASE WHEN k.class = 'existing' THEN k.known_id END
      ORDER BY k.ordinality;
 END $$;
 
 -- Takes due work and does it, in one transaction: completes what is approved, checks again what waits. Lanes keep a
--- guild's transfers in one pair of hands: they are done in order however many nodes there are, and no two nodes wait for
--- each other's accounts.
+-- guild's transfers in one pair of hands: they are done in order however many nodes there are, and no two nodes wait
+-- for each other's accounts.
 --   p_only   these and no others, to find the one that makes a set fail
 -- Answers: how many of each; more: call again at once; busy: somebody else has a lane with due work; next_due_at: of
 -- what was not due yet when this began, so it may be past already.
@@ -226,12 +217,12 @@ CREATE FUNCTION economy.fn_process_due(p_limit integer, p_only uuid[] DEFAULT NU
 LANGUAGE plpgsql AS $$
 DECLARE
   v_begun_at timestamptz := clock_timestamp();
-  v_at timestamptz;
   v_lane smallint;
   v_checks uuid[] := '{}';
   v_approved uuid[] := '{}';
-  v_to_check economy._item[];
-  v_to_post economy._item[];
+  v_items economy._item[];
+  v_parties economy._parties;
+  r economy._settlement;
   c record;
 BEGIN
   claimed := 0;
@@ -278,16 +269,16 @@ BEGIN
   END LOOP;
 
   IF claimed > 0 THEN
-    v_to_check := economy._items(v_checks, false);
-    v_to_post := economy._items(v_approved, true);
-    v_at := economy._lock_parties(v_to_check, v_to_post);
-    completed := cardinality(v_to_post);
-    IF completed > 0 THEN more := economy._complete(v_to_post, v_at) > 0 OR more; END IF;
-    IF cardinality(v_to_check) > 0 THEN
-      SELECT d.approved, d.waiting, d.denied INTO approved, waiting, denied
-        FROM economy._check_transfers(v_to_check, false, v_at) AS d;
-      more := more OR approved > 0;
-    END IF;
+    -- What is completed first may give those that are checked next what they lack.
+    v_items := economy._items(v_approved, 'complete');
+    completed := cardinality(v_items);
+    v_items := v_items || economy._items(v_checks, 'check');
+    v_parties := economy._lock_parties(v_items);
+    r := economy._settle(v_items, v_parties, false, NULL);
+    PERFORM economy._show_completed(v_approved, v_parties.at);
+    SELECT d.approved, d.waiting, d.denied INTO approved, waiting, denied
+      FROM economy._show_checked(v_items, r.verdicts, false, v_parties.at) AS d;
+    more := more OR r.woken > 0 OR approved > 0;
   END IF;
   IF NOT more THEN
     SELECT min(first.due_at) INTO next_due_at

@@ -138,13 +138,16 @@ CREATE FUNCTION economy._check_and_approve_transfer(p_transfer_id uuid) RETURNS 
 LANGUAGE plpgsql AS $$
 DECLARE
   v_items economy._item[];
+  v_parties economy._parties;
   v_approved integer;
 BEGIN
   PERFORM FROM economy.transfer_work AS w WHERE w.transfer_id = p_transfer_id AND NOT w.approved FOR UPDATE;
   IF NOT FOUND THEN RETURN false; END IF;
-  v_items := economy._items(ARRAY[p_transfer_id], false);
+  v_items := economy._items(ARRAY[p_transfer_id], 'check');
+  v_parties := economy._lock_parties(v_items);
   SELECT c.approved INTO v_approved
-    FROM economy._check_transfers(v_items, false, economy._lock_parties(v_items, '{}')) AS c;
+    FROM economy._show_checked(v_items, (economy._settle(v_items, v_parties, false, NULL)).verdicts, false,
+                               v_parties.at) AS c;
   IF v_approved = 1 THEN PERFORM pg_notify('economy_work', ''); END IF;
   RETURN v_approved = 1;
 END $$;
@@ -155,6 +158,7 @@ CREATE FUNCTION economy.fn_update_pending_transfer_status(p_transfer_id uuid, p_
 LANGUAGE plpgsql AS $$
 DECLARE
   v_items economy._item[];
+  v_parties economy._parties;
 BEGIN
   CASE p_new_status
     WHEN 'approved' THEN RETURN economy._check_and_approve_transfer(p_transfer_id);
@@ -162,8 +166,10 @@ BEGIN
     WHEN 'completed' THEN
       PERFORM FROM economy.transfer_work AS w WHERE w.transfer_id = p_transfer_id AND w.approved FOR UPDATE;
       IF NOT FOUND THEN RETURN false; END IF;
-      v_items := economy._items(ARRAY[p_transfer_id], true);
-      PERFORM economy._complete(v_items, economy._lock_parties('{}', v_items));
+      v_items := economy._items(ARRAY[p_transfer_id], 'complete');
+      v_parties := economy._lock_parties(v_items);
+      PERFORM economy._settle(v_items, v_parties, NULL, NULL);
+      PERFORM economy._show_completed(ARRAY[p_transfer_id], v_parties.at);
       PERFORM pg_notify('economy_work', '');  -- those who waited for the money may be due
       RETURN true;
     ELSE RETURN false;  -- `pending` and `checking` are where a transfer is put, not where it can be sent
@@ -199,11 +205,11 @@ LANGUAGE plpgsql AS $$
 DECLARE
   v_debit bigint := CASE p_kind WHEN 'mint' THEN 0 ELSE p_member_id END;
   v_credit bigint := CASE p_kind WHEN 'mint' THEN p_member_id ELSE 0 END;
-  v_items economy._item[] := ARRAY[ROW(1, gen_random_uuid(), p_guild_id, v_debit, v_credit, p_amount, p_reason, NULL,
-                                       p_idempotency_key, NULL, NULL, NULL, NULL)::economy._item];
-  v_at timestamptz;
+  v_items economy._item[] := ARRAY[ROW(p_kind, 1, gen_random_uuid(), p_guild_id, v_debit, v_credit, p_amount, p_reason,
+                                       NULL, p_idempotency_key, NULL, NULL, NULL, NULL)::economy._item];
+  v_parties economy._parties;
   v_system bigint;
-  v_woken integer;
+  r economy._settlement;
   t economy.transactions;
 BEGIN
   IF (p_guild_id > 0 AND p_member_id > 0 AND p_amount > 0) IS NOT TRUE THEN
@@ -213,7 +219,7 @@ BEGIN
   INSERT INTO economy.accounts (guild_id, member_id, kind)
   VALUES (p_guild_id, 0, 'system'), (p_guild_id, p_member_id, 'member')
       ON CONFLICT DO NOTHING;
-  v_at := economy._lock_parties('{}', v_items);
+  v_parties := economy._lock_parties(v_items);
   SELECT * INTO t
     FROM economy.transactions AS x
    WHERE x.guild_id = p_guild_id AND x.debit_id = v_debit AND x.idempotency_key = p_idempotency_key
@@ -231,12 +237,12 @@ BEGIN
       outcome := 'insufficient_balance';
       RETURN;
     END IF;
-    v_woken := economy._post(p_kind, false, v_items, p_actor, v_at);
+    r := economy._settle(v_items, v_parties, NULL, p_actor);
     SELECT * INTO t FROM economy.transactions AS x WHERE x.transfer_id = v_items[1].transfer_id;
     INSERT INTO economy.operations (guild_id, member_id, action, reason, actor, detail)
     VALUES (p_guild_id, p_member_id, p_kind, p_reason, p_actor,
             jsonb_build_object('amount', p_amount::text, 'ledgerId', t.id::text));
-    IF v_woken > 0 THEN PERFORM pg_notify('economy_work', ''); END IF;
+    IF r.woken > 0 THEN PERFORM pg_notify('economy_work', ''); END IF;
     outcome := 'completed';
   END IF;
   transfer_id := t.transfer_id;

@@ -1,25 +1,26 @@
-// Many small requests made into few large ones, without delay: what arrives while one batch is under way forms the
-// next.
+// Many small requests made into few large ones: what arrives while one batch is under way forms the next.
+//
+// Callers who were answered together tend to come back together. So a lane that has just handled a batch waits a
+// moment, a quarter of the time it took, until as many are in line again; otherwise the first to come back would be
+// handled alone, and the others behind it. A lane that was idle, or has one caller at a time, never waits.
 //
 // Requests are spread over lanes by key, so that those of one key are handled in the order they came, one batch at a
-// time. Lanes take turns, which makes batches large; a lane whose line has grown long does not wait for the others, and
-// none waits for more than a moment: one batch that hangs must not hold up the rest. Each lane is pinned to a loop;
-// `submit` may be called from any loop of the runtime, and gets its answer there. Bounded: a full lane refuses.
+// time. Each lane is pinned to a loop; `submit` may be called from any loop of the runtime, and gets its answer there.
+// Bounded: a full lane refuses.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <expected>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 
 #include "base/error.hpp"
@@ -37,9 +38,9 @@ struct BatcherOptions {
   std::string name;
   std::size_t lanes = 2;
   std::size_t max_batch = 256;
-  std::size_t long_line = 20;                   // a lane with so many does not wait for its turn
-  std::chrono::milliseconds turn_patience{20};  // nor does one that has waited so long
-  std::size_t queue_limit = 8192;               // waiting in one lane
+  std::size_t queue_limit = 8192;             // waiting in one lane
+  double wait_share = 0.25;                   // of the last batch's time, to wait for those who come back
+  std::chrono::milliseconds longest_wait{2};  // also after a batch that hung
 };
 
 template <class Item, class Answer>
@@ -107,48 +108,15 @@ class Batcher {
     Executor home;
     BoundedQueue<PendingPtr> queue;
     TaskGroup group;
-    std::shared_ptr<Completion<bool>> turn;  // the one that it has or waits for
+    std::size_t expected = 0;  // in line again soon after the last batch
+    Deadline patience;
+    std::shared_ptr<Completion<bool>> enough;  // while it waits for them
   };
-
-  // A lane's leave to have a batch under way, asked for by making one of these and given back by its end.
-  class Turn {
-   public:
-    Turn(Batcher& batcher, Lane& lane) : batcher_(batcher), lane_(lane) {
-      lane.turn = std::make_shared<Completion<bool>>(lane.home);
-      const std::scoped_lock lock(batcher.turns_);
-      batcher.in_line_.push_back(&lane);
-      if (batcher.under_way_ == 0 || lane.queue.size() >= batcher.options_.long_line) batcher.give_turn(lane);
-    }
-    ~Turn() {
-      const std::scoped_lock lock(batcher_.turns_);
-      if (std::erase(batcher_.in_line_, &lane_) > 0) return;  // cancelled before it came
-      if (--batcher_.under_way_ == 0 && !batcher_.in_line_.empty()) batcher_.give_turn(*batcher_.in_line_.front());
-    }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-
-    awaitable<> come() {
-      if (co_await lane_.turn->wait(std::chrono::steady_clock::now() + batcher_.options_.turn_patience)) co_return;
-      const std::scoped_lock lock(batcher_.turns_);
-      if (std::ranges::find(batcher_.in_line_, &lane_) != batcher_.in_line_.end()) batcher_.give_turn(lane_);
-    }
-
-   private:
-    Batcher& batcher_;
-    Lane& lane_;
-  };
-
-  // With turns_ held, on any loop.
-  void give_turn(Lane& lane) {
-    std::erase(in_line_, &lane);
-    ++under_way_;
-    asio::dispatch(lane.home, [turn = lane.turn] { turn->complete(true); });
-  }
 
   void enqueue(Lane& lane, PendingPtr pending) {
     auto copy = pending;
     if (!stopping_ && lane.queue.try_push(std::move(copy))) {
-      if (lane.queue.size() == options_.long_line) skip_the_line(lane);
+      if (lane.enough && lane.queue.size() >= lane.expected) lane.enough->complete(true);
       return;
     }
     refused_total_.Increment();
@@ -157,27 +125,38 @@ class Batcher {
     deliver({std::move(pending)}, {}, busy);
   }
 
-  void skip_the_line(Lane& lane) {
-    const std::scoped_lock lock(turns_);
-    if (std::ranges::find(in_line_, &lane) != in_line_.end()) give_turn(lane);
+  // Those who were just answered, as far as their keys lead them here again, behind those who are in line already.
+  void expect_again(Lane& lane, std::size_t answered, Deadline begin) {
+    const auto now = std::chrono::steady_clock::now();
+    const auto share = std::chrono::duration_cast<Deadline::duration>((now - begin) * options_.wait_share);
+    lane.expected = std::min(lane.queue.size() + answered / lanes_.size(), options_.max_batch);
+    lane.patience = now + std::min<Deadline::duration>(share, options_.longest_wait);
+  }
+
+  awaitable<> wait_for_more(Lane& lane) {
+    if (lane.queue.size() >= lane.expected || std::chrono::steady_clock::now() >= lane.patience) co_return;
+    lane.enough = std::make_shared<Completion<bool>>(lane.home);
+    co_await lane.enough->wait(lane.patience);
+    lane.enough.reset();
   }
 
   awaitable<> serve(Lane& lane) {
     while (co_await lane.queue.wait()) {
-      Turn turn(*this, lane);
-      co_await turn.come();
+      co_await wait_for_more(lane);
       auto pending = lane.queue.take(options_.max_batch);
       std::vector<Item> items;
       items.reserve(pending.size());
       for (auto& p : pending) items.push_back(std::move(p->item));
       std::vector<Answer> answers;
       std::exception_ptr failure;
+      const auto begin = std::chrono::steady_clock::now();
       try {
         answers = co_await handler_(std::move(items));
         if (answers.size() != pending.size()) throw Exception(internal("batch_mismatch", "a batch lost an answer"));
       } catch (const std::exception&) {
         failure = std::current_exception();
       }
+      expect_again(lane, pending.size(), begin);
       batches_total_.Increment();
       items_total_.Increment(static_cast<double>(pending.size()));
       deliver(std::move(pending), std::move(answers), failure);
@@ -205,6 +184,7 @@ class Batcher {
     for (auto& lane : lanes_) {
       if (lane->home != executor) continue;
       lane->queue.close();
+      if (lane->enough) lane->enough->complete(true);
       co_await lane->group.stop(grace);
     }
   }
@@ -212,9 +192,6 @@ class Batcher {
   BatcherOptions options_;
   Handler handler_;
   std::atomic<bool> stopping_{false};
-  std::mutex turns_;  // guards the two below
-  std::vector<Lane*> in_line_;
-  std::size_t under_way_ = 0;
   std::vector<std::unique_ptr<Lane>> lanes_;
   Metrics::Counter& batches_total_;
   Metrics::Counter& items_total_;

@@ -127,73 +127,75 @@ TEST(batcher, stopping_finishes_what_is_in_line_and_refuses_the_rest) {
   EXPECT_THROW(house->submit(0, 3).get(), Exception);
 }
 
-// Keys of different lanes.
-std::pair<std::string, std::string> two_keys(std::size_t lanes) {
-  for (int i = 0;; ++i) {
-    const auto other = std::to_string(i);
-    if (stable_hash(other) % lanes != stable_hash("key") % lanes) return {"key", other};
+// Waits for those who come back as long as it takes.
+const BatcherOptions kPatient{.name = "doubler", .lanes = 1, .wait_share = 1e6, .longest_wait = 1h};
+
+// One batch under way, with the first item, and another item in line.
+struct Busy : House {
+  explicit Busy(BatcherOptions options, int in_line) : House(std::move(options)) {
+    held = true;
+    first = submit(0, 1);
+    EXPECT_TRUE(eventually([&] { return batch_count() == 1; }));
+    for (int i = 2; i < 2 + in_line; ++i) line.push_back(submit(0, i));
+    runtime.run_on(0, test::turns());
   }
+  void let_go() {
+    held = false;
+    EXPECT_EQ(first.get(), 2);
+  }
+  std::future<int> first;
+  std::vector<std::future<int>> line;
+};
+
+TEST(batcher, those_who_were_answered_together_are_handled_together_when_they_come_back) {
+  Busy house(kPatient, 3);
+  house.let_go();
+  // One was answered and three are in line: four are expected.
+  for (std::size_t loop : {0, 1, 0}) house.runtime.run_on(loop, test::turns());
+  EXPECT_EQ(house.batch_count(), 1U) << "the three did not wait for the one";
+  EXPECT_EQ(house.submit(1, 5).get(), 10);
+  for (auto& one : house.line) one.get();
+  EXPECT_THAT(house.batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3, 4, 5)));
 }
 
-TEST(batcher, lanes_take_turns_while_their_lines_are_short) {
-  House house({.name = "doubler", .lanes = 2, .long_line = 3, .turn_patience = 1h});
-  const auto [one, other] = two_keys(2);
-  house.held = true;
-  auto running = house.submit(0, 1, one);
-  ASSERT_TRUE(eventually([&] { return house.batch_count() == 1; }));
-  std::vector<std::future<int>> waiting;
-  for (int i = 2; i <= 3; ++i) waiting.push_back(house.submit(0, i, other));
-  for (std::size_t loop : {0, 1, 0, 1}) house.runtime.run_on(loop, test::turns());
-  EXPECT_EQ(house.batch_count(), 1U) << "the other lane did not wait";
-  // The third makes its line a long one.
-  waiting.push_back(house.submit(0, 4, other));
-  ASSERT_TRUE(eventually([&] { return house.batch_count() == 2; }));
-  auto behind = house.submit(0, 5, one);
-  house.held = false;
-  EXPECT_EQ(running.get(), 2);
-  EXPECT_EQ(behind.get(), 10);
-  for (auto& one_of_them : waiting) one_of_them.get();
-  EXPECT_THAT(house.batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3, 4), ElementsAre(5)));
+TEST(batcher, a_lane_waits_no_longer_than_it_may) {
+  auto hasty = kPatient;
+  hasty.longest_wait = 10ms;
+  Busy house(hasty, 1);
+  house.let_go();
+  EXPECT_EQ(house.line.front().get(), 4) << "though the first caller did not come back";
 }
 
-TEST(batcher, a_lane_that_waits_for_its_turn_gets_it_when_the_other_ends) {
-  House house({.name = "doubler", .lanes = 2, .turn_patience = 1h});
-  const auto [one, other] = two_keys(2);
-  house.held = true;
-  auto running = house.submit(0, 1, one);
-  ASSERT_TRUE(eventually([&] { return house.batch_count() == 1; }));
-  auto waiting = house.submit(1, 2, other);
-  house.held = false;
-  EXPECT_EQ(running.get(), 2);
-  EXPECT_EQ(waiting.get(), 4);
+TEST(batcher, a_caller_who_comes_back_alone_never_waits) {
+  House house(kPatient);
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(house.submit(0, i).get(), 2 * i);
 }
 
-TEST(batcher, a_batch_that_hangs_holds_up_its_own_lane_only) {
-  House house({.name = "doubler", .lanes = 2, .turn_patience = 10ms});
-  const auto [one, other] = two_keys(2);
-  house.held = true;
-  auto running = house.submit(0, 1, one);
-  ASSERT_TRUE(eventually([&] { return house.batch_count() == 1; }));
-  auto waiting = house.submit(0, 2, other);
+TEST(batcher, a_full_batch_waits_for_nobody) {
+  auto small = kPatient;
+  small.max_batch = 2;
+  Busy house(small, 4);
+  house.let_go();
+  for (int i = 2; i <= 5; ++i) EXPECT_EQ(house.line[static_cast<std::size_t>(i) - 2].get(), 2 * i);
+}
+
+TEST(batcher, lanes_do_not_wait_for_each_other) {
+  auto two = kPatient;
+  two.lanes = 2;
+  Busy house(two, 0);
+  std::string other = "0";
+  while (stable_hash(other) % 2 == stable_hash("key") % 2) other += "0";
+  auto beside = house.submit(1, 2, other);
   EXPECT_TRUE(eventually([&] { return house.batch_count() == 2; }));
-  house.held = false;
-  EXPECT_EQ(running.get(), 2);
-  EXPECT_EQ(waiting.get(), 4);
+  house.let_go();
+  EXPECT_EQ(beside.get(), 4);
 }
 
-TEST(batcher, stopping_takes_waiting_lanes_along) {
-  auto house = std::make_unique<House>(BatcherOptions{.name = "doubler", .lanes = 2, .turn_patience = 1h});
-  const auto [one, other] = two_keys(2);
-  house->held = true;
-  auto running = house->submit(0, 1, one);
-  ASSERT_TRUE(eventually([&] { return house->batch_count() == 1; }));
-  auto waiting = house->submit(1, 2, other);
-  for (std::size_t loop : {0, 1, 0, 1}) house->runtime.run_on(loop, test::turns());
-  auto stopped = asio::co_spawn(house->runtime.loop(1), house->batcher.stop(house->runtime, 10s), asio::use_future);
-  house->held = false;
-  stopped.get();
-  EXPECT_EQ(running.get(), 2);
-  EXPECT_EQ(waiting.get(), 4);
+TEST(batcher, stopping_takes_a_lane_along_that_waits_for_more) {
+  Busy house(kPatient, 1);
+  house.let_go();
+  house.runtime.run_on(1, house.batcher.stop(house.runtime, 10s));
+  EXPECT_EQ(house.line.front().get(), 4);
 }
 
 awaitable<int> soon(int value) {

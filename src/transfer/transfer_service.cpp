@@ -43,9 +43,6 @@ Result alone(const NewTransfer&, const std::exception_ptr& refused) {
   return std::unexpected(refused);
 }
 
-// A set costs the server more than its commit does: two halves at once are worth more than one whole.
-constexpr std::size_t kNoTurns = 1;
-
 }  // namespace
 
 TransferService::TransferService(Runtime& runtime, pg::Database& database, TransferOptions options, Metrics& metrics)
@@ -54,11 +51,10 @@ TransferService::TransferService(Runtime& runtime, pg::Database& database, Trans
       options_(options),
       metrics_(metrics),
       creates_(
-          runtime,
-          {.name = "transfer_create", .lanes = options.lanes, .max_batch = options.batch, .long_line = kNoTurns},
+          runtime, {.name = "transfer_create", .lanes = options.lanes, .max_batch = options.batch},
           [this](std::vector<NewTransfer> items) { return create(std::move(items)); }, metrics),
       syncs_(
-          runtime, {.name = "transfer_sync", .lanes = options.lanes, .max_batch = options.batch, .long_line = kNoTurns},
+          runtime, {.name = "transfer_sync", .lanes = options.lanes, .max_batch = options.batch},
           [this](std::vector<NewTransfer> items) { return transfer_now(std::move(items)); }, metrics) {}
 
 void TransferService::start() {
