@@ -321,6 +321,7 @@ awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerL
   const LeaseColumns w(leases);
   pg::Batch batch;
   batch.add(sql::kReleaseLeases, node, w.chains, w.signers, w.tokens).add(kTell, kLeaseChannel);
+  batch.lock_timeout(kLockPatience);
   co_await pool.run(std::move(batch), {.timeout = timeout});
 }
 
