@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/eventually.hpp"
+#include "tests/support/stub_chain_server.hpp"
 #include "tests/support/tx_cluster.hpp"
 
 namespace fencepost::test {
@@ -146,6 +147,26 @@ TEST(tx_nonce, an_exclusive_signer_whose_chain_nonce_is_ahead_waits_for_an_opera
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.column(next, "nonce"), "3");
   EXPECT_EQ(cluster.balance(recipient()), 2);
+}
+
+TEST(tx_nonce, a_takeover_asks_the_chain_for_no_nonce_when_that_is_not_wanted) {
+  constexpr auto kAsked = "eth_getTransactionCount";
+  StubChainServer chain;
+  TxCluster cluster({.nodes = 2, .settings = {.chain_query = false}, .rpc_urls = {chain.url(), chain.url()}});
+  cluster.create(0, transfer(signer(0), "first", 1));
+  // Where to begin is asked for all the same.
+  ASSERT_TRUE(eventually([&] { return chain.chain().pool_size() == 1; })) << cluster.describe();
+  EXPECT_EQ(chain.rpc().calls(kAsked), 1U);
+  cluster.node(0).kill();
+  chain.rpc().reset_calls();
+
+  ASSERT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; })) << cluster.describe();
+  const auto next = cluster.create(1, transfer(signer(0), "next", 1));
+  EXPECT_EQ(cluster.column(next, "nonce"), "1");
+  chain.set_interval(100ms);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(chain.rpc().calls(kAsked), 0U);
+  EXPECT_EQ(chain.chain().mined_count(), 2U);
 }
 
 TEST(tx_nonce, a_nonce_that_others_used_ends_without_an_alarm) {

@@ -41,6 +41,7 @@ bool patiently(Condition condition, std::chrono::milliseconds patience) {
 std::string config_text(const TxNode::Setup& setup, const TxSettings& settings, std::uint16_t port) {
   std::vector<std::string> keys;
   for (const auto& account : evm::dev_accounts()) keys.push_back(fmt::format("\"{}\"", account.private_key));
+  for (const auto& key : settings.more_keys) keys.push_back(fmt::format("\"{}\"", key));
   return fmt::format(
       R"(dev: true
 node: {{name: {name}, advertise_url: "http://127.0.0.1:{port}"}}
@@ -49,7 +50,7 @@ http: {{port: {port}, rate_limit_per_second: 1000000, rate_limit_burst: 1000000}
 keystore: {{dev_keys: [{keys}]}}
 tx: {{forwarding: {forwarding}, forward_timeout: 2s}}
 transfer: {{expiry_interval: 2s}}
-lease: {{duration: {duration}ms, renew_interval: {renew}ms, clock_skew_allowance: {skew}ms}}
+lease: {{duration: {duration}ms, renew_interval: {renew}ms, clock_skew_allowance: {skew}ms, idle_release: {idle}ms}}
 chains:
   - name: anvil
     chain_id: {chain_id}
@@ -60,12 +61,13 @@ chains:
     confirmations: {{required: {required}, progress: {progress}, stale_receipt_timeout: {stale}ms}}
     resubmit: {{enabled: {resubmits}, interval: {resubmit}ms}}
     stuck: {{after: {stuck}ms}}
-    nonce: {{nonce_state_timeout: {nonce_state}ms}}
+    nonce: {{nonce_state_timeout: {nonce_state}ms, chain_query: {{enabled: {chain_query}}}}}
     fees: {fees}
 )",
       fmt::arg("name", setup.name), fmt::arg("port", port), fmt::arg("dsn", setup.dsn),
       fmt::arg("keys", fmt::join(keys, ", ")), fmt::arg("duration", settings.lease_duration.count()),
       fmt::arg("renew", settings.renew_interval.count()), fmt::arg("skew", settings.clock_skew_allowance.count()),
+      fmt::arg("idle", settings.idle_release.count()), fmt::arg("chain_query", settings.chain_query),
       fmt::arg("chain_id", kChainId), fmt::arg("rpc_url", setup.rpc_url), fmt::arg("window", settings.max_in_flight),
       fmt::arg("shared", settings.shared), fmt::arg("required", settings.confirmations),
       fmt::arg("progress", settings.progress), fmt::arg("stale", settings.stale_receipt_timeout.count()),

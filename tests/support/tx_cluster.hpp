@@ -40,11 +40,14 @@ struct TxSettings {
   bool resubmit = true;
   std::chrono::milliseconds stuck_after{600'000};
   std::chrono::milliseconds nonce_state_timeout{30'000};
+  bool chain_query = true;
   std::chrono::milliseconds lease_duration{2'000};
   std::chrono::milliseconds renew_interval{500};
   std::chrono::milliseconds clock_skew_allowance{200};
+  std::chrono::milliseconds idle_release{60'000};
   bool forwarding = true;
-  std::string fees = "{}";  // YAML
+  std::string fees = "{}";                  // YAML
+  std::vector<std::string> more_keys = {};  // private ones, beside anvil's
 };
 
 // One `fencepost serve`.
@@ -73,7 +76,7 @@ class TxNode {
   std::string url(const std::string& path) const;
   const std::filesystem::path& config() const { return config_; }
   std::string output() const;  // of all its lives
-  // A counter or gauge, over all its labels; 0 when there is none.
+  // A counter or gauge, over all its labels unless the name brings them along; 0 when there is none.
   double metric(const std::string& name) const;
 
  private:
