@@ -1,0 +1,123 @@
+// Reorgs that nobody was there to see, and what was undone and comes back late. Blocks are mined by hand.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/eventually.hpp"
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kConfirmationRounds = "worker_runs_total{result=\"ok\",worker=\"tx_confirmations\"}";
+
+// A transaction that is final, by the two blocks on top of its own.
+std::string create_and_confirm(TxCluster& cluster) {
+  auto id = cluster.create(0, transfer(signer(0), "v", 1));
+  if (!cluster.becomes(id, "state", "TRACKING")) throw Exception(internal("not_tracking", cluster.describe()));
+  cluster.mine(3);
+  if (!cluster.becomes(id, "state", "CONFIRMED")) throw Exception(internal("not_confirmed", cluster.describe()));
+  return id;
+}
+
+// The node has looked, twice over, since this was called: what it has not told by then it will not tell.
+bool looks_again(TxCluster& cluster) {
+  const auto before = cluster.node(0).metric(kConfirmationRounds);
+  return eventually([&] { return cluster.node(0).metric(kConfirmationRounds) >= before + 2; });
+}
+
+std::string violations(const TxCluster& cluster) {
+  return cluster.sql(
+      "SELECT coalesce(string_agg(subject || ' ' || (data ->> 'blockNumber'), ', '), '') FROM outbox_event "
+      "WHERE type = 'TxFinalityViolated'");
+}
+
+TEST(tx_reorg, what_was_final_and_is_undone_while_no_node_runs_is_reported_by_the_next_one) {
+  TxCluster cluster({.anvil = {"--no-mining"}});
+  const auto id = create_and_confirm(cluster);
+  cluster.node(0).kill();
+  cluster.reorg(3);
+  cluster.mine(3);
+  ASSERT_EQ(cluster.mined_count(signer(0)), 0) << "anvil has changed: it did not undo it";
+  EXPECT_EQ(violations(cluster), "");
+
+  cluster.node(0).start();
+  EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("tx_finality_violated_total") == 1; }))
+      << cluster.describe();
+  EXPECT_EQ(violations(cluster), fmt::format("tx/{} 1", id));
+  EXPECT_EQ(cluster.column(id, "state || ' ' || sub_state"), "CONFIRMED finality_violated");
+  EXPECT_EQ(cluster.mined_count(signer(0)), 0) << "sent again, though nobody decided that";
+}
+
+TEST(tx_reorg, a_node_that_starts_on_the_branch_it_left_reports_nothing) {
+  TxCluster cluster({.anvil = {"--no-mining"}});
+  create_and_confirm(cluster);
+  cluster.node(0).kill();
+  cluster.mine(3);
+  cluster.node(0).start();
+  ASSERT_TRUE(looks_again(cluster)) << cluster.describe();
+  EXPECT_EQ(violations(cluster), "");
+  EXPECT_EQ(cluster.node(0).metric("tx_finality_violated_total"), 0);
+}
+
+TEST(tx_reorg, a_node_killed_when_it_has_reported_a_violation_does_not_report_it_again) {
+  TxCluster cluster({.anvil = {"--no-mining"}, .start = false});
+  cluster.node(0).start({"FENCEPOST_TEST_KILL_AT=violations.committed"});
+  const auto id = create_and_confirm(cluster);
+  cluster.reorg(3);
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
+  EXPECT_EQ(violations(cluster), fmt::format("tx/{} 1", id));
+
+  cluster.node(0).start();
+  ASSERT_TRUE(looks_again(cluster)) << cluster.describe();
+  EXPECT_EQ(violations(cluster), fmt::format("tx/{} 1", id));
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM step_history WHERE sub_state = 'finality_violated'"), "1");
+}
+
+// Between the receipt that was withdrawn and the next one lies a state of its own, with a reason of its own: neither
+// may make anybody forget that a list was told that no longer holds.
+TEST(tx_reorg, what_was_undone_and_then_stuck_is_told_anew_when_it_is_mined) {
+  constexpr auto kStuckAfter = 3s;
+  TxCluster cluster({.settings = {.confirmations = "20", .stuck_after = kStuckAfter}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "s", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(2);
+  ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "mined")) << cluster.describe();
+  // It was sent an hour ago: its time without a receipt begins when the receipt is gone, not then.
+  cluster.sql("UPDATE managed_tx SET first_submitted_at = first_submitted_at - interval '1 h' RETURNING 1");
+  const auto mined_at = cluster.column(id, "receipt_changed_at");
+  EXPECT_EQ(cluster.column(id, "withdrawn"), "f");
+
+  cluster.reorg(2);
+  ASSERT_TRUE(cluster.becomes(id, "withdrawn", "t")) << cluster.describe();
+  ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "STUCK no_receipt")) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "withdrawn"), "t");
+  EXPECT_EQ(cluster.column(id, fmt::format("receipt_changed_at > '{}'", mined_at)), "t");
+  EXPECT_EQ(cluster.sql(fmt::format("SELECT h.at - t.receipt_changed_at >= interval '{} s' FROM step_history AS h "
+                                    "JOIN managed_tx AS t ON t.tx_id = h.subject_id WHERE h.to_state = 'STUCK'",
+                                    kStuckAfter.count())),
+            "t")
+      << "called stuck too early";
+
+  // Before its next block the pool must have it again.
+  ASSERT_TRUE(eventually([&] {
+    return !cluster.rpc("eth_getTransactionByHash", {cluster.column(id, "tx_hash")}).is_null();
+  })) << cluster.describe();
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "TRACKING mined")) << cluster.describe();
+  const auto list = cluster.sql(
+      "SELECT string_agg(format('%s:%s', data ->> 'newFork', data #>> '{confirmations,0,blockHash}'), ' ' ORDER BY "
+      "seq) "
+      "FROM outbox_event WHERE type = 'TxConfirmations'");
+  EXPECT_EQ(list, "true: true:" + cluster.column(id, "receipt_hash"));
+  EXPECT_EQ(cluster.column(id, "withdrawn"), "f");
+  EXPECT_EQ(cluster.column(id, "told_hash = receipt_hash"), "t");
+  cluster.mine(20);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+}
+
+}  // namespace
+}  // namespace fencepost::test
