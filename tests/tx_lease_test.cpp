@@ -1,0 +1,93 @@
+// Who leads a signer when there is nothing to do, and when there is more than one node should take.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "evm/private_key.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/stub_chain_server.hpp"
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+constexpr auto kOwner = "SELECT split_part(owner_node, '/', 1) || '/' || fencing_token FROM signer_lease";
+
+TEST(tx_lease, a_signer_without_work_is_given_up_and_goes_to_whoever_is_asked_next) {
+  // Only a release can be what frees it: a lease lasts far longer than this test.
+  TxCluster cluster({.nodes = 2,
+                     .settings = {.lease_duration = 300s, .renew_interval = 100ms, .idle_release = 300ms},
+                     .anvil = {}});  // a block for each transaction
+  std::int64_t sent = 0;
+  for (const std::size_t node : {0, 0, 1}) {
+    const auto id = cluster.create(node, transfer(signer(0), fmt::format("i-{}", sent++), 1));
+    ASSERT_TRUE(cluster.becomes(id, "receipt_block IS NOT NULL", "t")) << cluster.describe();
+    // Long past its idle time it is kept while it has work: rounds of the worker that gives leases up.
+    const std::string rounds = "worker_runs_total{result=\"ok\",worker=\"lease_adoption\"}";
+    const auto before = cluster.node(node).metric(rounds);
+    ASSERT_TRUE(eventually([&] { return cluster.node(node).metric(rounds) > before + 5; })) << cluster.describe();
+    EXPECT_EQ(cluster.sql(kOwner), fmt::format("node{}/{}", node, sent));
+    cluster.mine(2);
+    ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+    ASSERT_TRUE(cluster.sql_becomes(kOwner, fmt::format("/{}", sent))) << cluster.describe();
+    EXPECT_EQ(cluster.column(id, "fencing_token"), std::to_string(sent));
+  }
+  EXPECT_EQ(cluster.mined_count(signer(0)), sent);
+  EXPECT_EQ(cluster.balance(recipient()), sent);
+  for (std::size_t node = 0; node < 2; ++node) EXPECT_EQ(cluster.node(node).metric("lease_fenced_total"), 0);
+}
+
+struct Account {
+  std::string key;
+  evm::Address address;
+};
+
+std::vector<Account> some_accounts(std::size_t count) {
+  std::vector<Account> accounts;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto key = fmt::format("{:064x}", 0xf00d + i);
+    const auto parsed = evm::PrivateKey::from_hex(Secret(key));
+    if (!parsed) throw Exception(parsed.error());
+    accounts.push_back({std::move(key), parsed->address()});
+  }
+  return accounts;
+}
+
+std::size_t led_by(const TxCluster& cluster, std::size_t node) {
+  return std::stoull(cluster.sql(fmt::format(
+      "SELECT count(*) FROM signer_lease WHERE owner_node LIKE 'node{}/%' AND expires_at > clock_timestamp()", node)));
+}
+
+TEST(tx_lease, what_a_dead_node_leaves_is_shared_by_those_who_live) {
+  constexpr std::size_t kSigners = 400;  // several times what a node adopts at once
+  const auto accounts = some_accounts(kSigners);
+  StubChainServer chain;
+  TxSettings settings{.renew_interval = 100ms};
+  for (const auto& account : accounts) settings.more_keys.push_back(account.key);
+  TxCluster cluster({.nodes = 3, .settings = settings, .rpc_urls = {chain.url(), chain.url(), chain.url()}});
+  json::array batch;
+  for (const auto& account : accounts) batch.emplace_back(transfer(to_hex0x(account.address), "only", 1));
+  const auto created = cluster.post(0, "/api/v1/tx/batch", {{"items", batch}});
+  ASSERT_EQ(created.status, 200U) << created.body;
+  ASSERT_TRUE(eventually([&] { return chain.chain().pool_size() == kSigners; })) << cluster.describe();
+  ASSERT_EQ(led_by(cluster, 0), kSigners);
+
+  cluster.node(0).kill();
+  ASSERT_TRUE(eventually([&] { return led_by(cluster, 1) + led_by(cluster, 2) == kSigners; })) << cluster.describe();
+  RecordProperty("first_share", std::to_string(led_by(cluster, 1)));
+  EXPECT_GT(led_by(cluster, 1), 0U);
+  EXPECT_GT(led_by(cluster, 2), 0U);
+  EXPECT_EQ(cluster.sql("SELECT min(fencing_token) || ' ' || max(fencing_token) FROM signer_lease"), "2 2");
+
+  chain.set_interval(100ms);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(chain.chain().mined_count(), kSigners);
+  for (const auto& account : accounts) EXPECT_EQ(chain.chain().nonce(account.address), 1U);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), std::to_string(kSigners)) << "signed more than once";
+  for (const std::size_t node : {1, 2}) EXPECT_EQ(cluster.node(node).metric("lease_fenced_total"), 0);
+}
+
+}  // namespace
+}  // namespace fencepost::test
