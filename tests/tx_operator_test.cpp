@@ -206,5 +206,54 @@ TEST(tx_operator, a_strangers_nonce_that_was_lost_is_closed_by_cancelling_its_pl
   EXPECT_EQ(cluster.balance(recipient()), 2);
 }
 
+// The act is committed, and whoever did it is gone before it could do anything about it.
+TEST(tx_operator, a_cancel_survives_the_node_that_took_it) {
+  auto options = by_hand();
+  options.nodes = 2;
+  options.start = false;
+  TxCluster cluster(options);
+  cluster.node(1).launch();
+  cluster.node(0).start({"FENCEPOST_TEST_KILL_AT=operator.committed"});
+  const auto id = cluster.create(0, transfer(signer(0), "c", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  const auto original = cluster.column(id, "tx_hash");
+  cluster.post(0, "/api/v1/tx/" + id + "/cancel", {{"reason", "a typo"}});  // no answer
+  ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
+  const auto cancel = cluster.column(id, "tx_hash");
+  ASSERT_NE(cancel, original);
+  EXPECT_TRUE(cluster.rpc("eth_getTransactionByHash", {cancel}).is_null()) << "it was sent before it was killed";
+
+  ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {cancel}).is_null(); }))
+      << cluster.describe();
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.becomes(id, kEnd, "FAILED_FINAL cancelled_by_operator")) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "tx_hash"), cancel);
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+  EXPECT_EQ(cluster.balance(recipient()), 0);
+  EXPECT_EQ(cluster.sql("SELECT string_agg(action || ': ' || reason, ', ') FROM operator_action"), "cancel: a typo");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "2") << "signed once more by the other";
+}
+
+TEST(tx_operator, a_filled_nonce_survives_the_node_that_took_it) {
+  TxCluster cluster({.nodes = 2, .anvil = {"--no-mining"}, .start = false});
+  cluster.node(1).launch();
+  cluster.node(0).start({"FENCEPOST_TEST_KILL_AT=operator.committed"});
+  const auto lost = send_elsewhere(cluster, {.from = signer(0), .to = recipient(7)});
+  const auto behind = cluster.create(0, transfer(signer(0), "a", 1));
+  ASSERT_TRUE(cluster.becomes(behind, "nonce || ' ' || state", "1 TRACKING")) << cluster.describe();
+  cluster.rpc("anvil_dropTransaction", {lost});
+  fill(cluster, signer(0), 0);  // no answer
+  ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1") << "it was signed before it was killed";
+
+  cluster.rpc("evm_setIntervalMining", {1});
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT string_agg(nonce::text, ' ' ORDER BY nonce) FROM managed_tx"), "0 1");
+  EXPECT_EQ(cluster.sql("SELECT string_agg(action || ' ' || (detail ->> 'nonce'), ', ') FROM operator_action"),
+            "fill_nonce 0");
+  EXPECT_EQ(cluster.mined_count(signer(0)), 2);
+  EXPECT_EQ(cluster.balance(recipient()), 1);
+}
+
 }  // namespace
 }  // namespace fencepost::test

@@ -56,6 +56,7 @@ const std::vector<std::string> kNoBlocks{"--no-mining"};
 std::vector<KillPoint> kill_points() {
   return {
       {"lease.taken", kUsual, kSecondBlocks, nothing},
+      {"lease.renewed", kUsual, kSecondBlocks, nothing},
       {"create.ready", kUsual, kSecondBlocks, nothing},
       {"create.committed", kUsual, kSecondBlocks, nothing},
       {"nonce_keeper.committed", kUsual, kSecondBlocks, nothing},

@@ -261,6 +261,7 @@ awaitable<> LeaseManager::renew_held() {
   const auto leases = all();
   if (leases.empty()) co_return;
   const auto renewed = co_await renew_leases(renewals_, identity_.node_id, leases, options_.times);
+  test_point("lease.renewed");
   const std::scoped_lock lock(mutex_);
   for (const auto& lease : renewed) {
     const auto it = known_.find(lease.key);

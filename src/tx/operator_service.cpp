@@ -4,6 +4,7 @@
 
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
+#include "runtime/test_point.hpp"
 #include "tx/chain_context.hpp"
 #include "tx/fee_policy.hpp"
 #include "tx/operator_store.hpp"
@@ -107,6 +108,7 @@ awaitable<Result<ManagedTx>> OperatorService::settle(StepOutcome outcome, Uuid t
     co_return fail(not_leader("the lease was lost meanwhile"));
   }
   if (outcome == StepOutcome::kMoved) co_return fail(moved());
+  test_point("operator.committed");
   log::warn("operator action", {{"action", act.action},
                                 {"txId", tx_id.to_string()},
                                 {"signer", act.lease.key.signer},
@@ -226,6 +228,7 @@ awaitable<Result<std::int64_t>> OperatorService::accept_reconcile(SignerKey key,
     leases_.lost(*lease);
     co_return fail(not_leader("the lease was lost meanwhile"));
   }
+  test_point("operator.committed");
   log::warn("operator action", {{"action", "accept_reconcile"},
                                 {"signer", key.signer},
                                 {"nodeId", leases_.identity().node_id},
