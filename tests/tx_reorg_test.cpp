@@ -76,6 +76,20 @@ TEST(tx_reorg, a_node_killed_when_it_has_reported_a_violation_does_not_report_it
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM step_history WHERE sub_state = 'finality_violated'"), "1");
 }
 
+// The block that each TxConfirmations begins with, oldest event first; nothing for a list that was withdrawn.
+std::string told_lists(const TxCluster& cluster) {
+  return cluster.sql(
+      "SELECT string_agg(format('%s:%s', data ->> 'newFork', data #>> '{confirmations,0,blockHash}'), ' ' ORDER BY "
+      "seq) "
+      "FROM outbox_event WHERE type = 'TxConfirmations'");
+}
+
+// What was mined and undone is in the pool again.
+bool is_back(const TxCluster& cluster, const std::string& tx_id) {
+  return eventually(
+      [&] { return !cluster.rpc("eth_getTransactionByHash", {cluster.column(tx_id, "tx_hash")}).is_null(); });
+}
+
 // Between the receipt that was withdrawn and the next one lies a state of its own, with a reason of its own: neither
 // may make anybody forget that a list was told that no longer holds.
 TEST(tx_reorg, what_was_undone_and_then_stuck_is_told_anew_when_it_is_mined) {
@@ -101,22 +115,48 @@ TEST(tx_reorg, what_was_undone_and_then_stuck_is_told_anew_when_it_is_mined) {
             "t")
       << "called stuck too early";
 
-  // Before its next block the pool must have it again.
-  ASSERT_TRUE(eventually([&] {
-    return !cluster.rpc("eth_getTransactionByHash", {cluster.column(id, "tx_hash")}).is_null();
-  })) << cluster.describe();
+  ASSERT_TRUE(is_back(cluster, id)) << cluster.describe();
   cluster.mine(1);
   ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "TRACKING mined")) << cluster.describe();
-  const auto list = cluster.sql(
-      "SELECT string_agg(format('%s:%s', data ->> 'newFork', data #>> '{confirmations,0,blockHash}'), ' ' ORDER BY "
-      "seq) "
-      "FROM outbox_event WHERE type = 'TxConfirmations'");
-  EXPECT_EQ(list, "true: true:" + cluster.column(id, "receipt_hash"));
+  EXPECT_EQ(told_lists(cluster), "true: true:" + cluster.column(id, "receipt_hash"));
   EXPECT_EQ(cluster.column(id, "withdrawn"), "f");
   EXPECT_EQ(cluster.column(id, "told_hash = receipt_hash"), "t");
   cluster.mine(20);
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+}
+
+// Usually a new block is searched for it. Here it comes while nobody leads the signer, so that it is the watcher of
+// stuck heads who finds it, much later.
+TEST(tx_reorg, what_was_undone_is_told_anew_by_whoever_finds_it_mined) {
+  TxCluster cluster({.settings = {.confirmations = "20",
+                                  .stale_receipt_timeout = 1h,
+                                  .stuck_after = 300ms,
+                                  .lease_duration = 60s,
+                                  .renew_interval = 20s},
+                     .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "h", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state IN ('TRACKING', 'STUCK')", "t")) << cluster.describe();
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "mined")) << cluster.describe();
+  const auto found = cluster.node(0).metric("receipt_check_total{result=\"found\"}");
+  cluster.reorg(1);
+  ASSERT_TRUE(cluster.becomes(id, "withdrawn AND state = 'STUCK'", "t")) << cluster.describe();
+  ASSERT_TRUE(is_back(cluster, id)) << cluster.describe();
+
+  cluster.sql("UPDATE signer_lease SET expires_at = '-infinity' RETURNING 1");
+  // Two: when it has the second, it is done with the first.
+  for (int i = 0; i < 2; ++i) {
+    cluster.mine(1);
+    const auto head = static_cast<double>(cluster.head());
+    ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("chain_head") == head; })) << cluster.describe();
+  }
+  EXPECT_EQ(cluster.column(id, "state"), "STUCK");
+  cluster.sql("UPDATE signer_lease SET expires_at = clock_timestamp() + interval '1 h' RETURNING 1");
+  ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "TRACKING mined")) << cluster.describe();
+  EXPECT_EQ(told_lists(cluster), "true: true:" + cluster.column(id, "receipt_hash"));
+  EXPECT_EQ(cluster.column(id, "withdrawn"), "f");
+  EXPECT_EQ(cluster.node(0).metric("receipt_check_total{result=\"found\"}"), found) << "found by the usual way";
 }
 
 }  // namespace
