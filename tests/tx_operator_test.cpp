@@ -206,18 +206,20 @@ TEST(tx_operator, a_strangers_nonce_that_was_lost_is_closed_by_cancelling_its_pl
   EXPECT_EQ(cluster.balance(recipient()), 2);
 }
 
-// The act is committed, and whoever did it is gone before it could do anything about it.
-TEST(tx_operator, a_cancel_survives_the_node_that_took_it) {
+// The act is committed, and whoever did it is gone before the chain has heard of it.
+class TxOperatorKill : public testing::TestWithParam<const char*> {};
+
+TEST_P(TxOperatorKill, a_cancel_survives_the_node_that_took_it) {
   auto options = by_hand();
   options.nodes = 2;
   options.start = false;
   TxCluster cluster(options);
   cluster.node(1).launch();
-  cluster.node(0).start({"FENCEPOST_TEST_KILL_AT=operator.committed"});
+  cluster.node(0).start({std::string("FENCEPOST_TEST_KILL_AT=") + GetParam()});
   const auto id = cluster.create(0, transfer(signer(0), "c", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
   const auto original = cluster.column(id, "tx_hash");
-  cluster.post(0, "/api/v1/tx/" + id + "/cancel", {{"reason", "a typo"}});  // no answer
+  cluster.post(0, "/api/v1/tx/" + id + "/cancel", {{"reason", "a typo"}});  // its answer may be lost
   ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
   const auto cancel = cluster.column(id, "tx_hash");
   ASSERT_NE(cancel, original);
@@ -233,6 +235,13 @@ TEST(tx_operator, a_cancel_survives_the_node_that_took_it) {
   EXPECT_EQ(cluster.sql("SELECT string_agg(action || ': ' || reason, ', ') FROM operator_action"), "cancel: a typo");
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "2") << "signed once more by the other";
 }
+
+INSTANTIATE_TEST_SUITE_P(at, TxOperatorKill, testing::Values("operator.committed", "resubmitter.claimed"),
+                         [](const testing::TestParamInfo<const char*>& info) {
+                           std::string name = info.param;
+                           name[name.find('.')] = '_';
+                           return name;
+                         });
 
 TEST(tx_operator, a_filled_nonce_survives_the_node_that_took_it) {
   TxCluster cluster({.nodes = 2, .anvil = {"--no-mining"}, .start = false});

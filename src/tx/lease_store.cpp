@@ -118,8 +118,9 @@ const Statement kLockLeases{"tx_lease_lock", R"(
    ORDER BY l.chain_id, l.signer
      FOR KEY SHARE OF l)"};
 
-// What a former owner left half done is looked at now rather than when its timers say. A row that is locked is being
-// worked on already, and waiting for it here could mean waiting in a circle.
+// What a former owner left half done is looked at now rather than when its timers say; a cancel too, which it may have
+// claimed and not sent. A row that is locked is being worked on already, and waiting for it here could mean waiting in
+// a circle.
 const Statement kMakeDue{"tx_lease_make_due", R"(
   WITH left_open AS MATERIALIZED (
     SELECT tx_id
@@ -131,7 +132,9 @@ const Statement kMakeDue{"tx_lease_make_due", R"(
        FOR NO KEY UPDATE SKIP LOCKED
   )
   UPDATE managed_tx AS t
-     SET next_resubmit_at = CASE WHEN t.state = 'ALLOCATED' THEN clock_timestamp() ELSE t.next_resubmit_at END,
+     SET next_resubmit_at = CASE WHEN t.state = 'ALLOCATED' OR t.sub_state = 'cancelling' THEN clock_timestamp()
+                                 ELSE t.next_resubmit_at
+                            END,
          last_receipt_check = NULL
     FROM left_open
    WHERE t.tx_id = left_open.tx_id)"};
