@@ -86,14 +86,14 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
 // Again and again until the new branch is final: before that it may be the one that dies.
 awaitable<> ConfirmationManager::look_for_violations(const FinalBlock& final) {
   const auto undone = *undone_;
-  const auto told = co_await report_finality_violations(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                                        undone.above, final.number, chain_.follower.window());
-  if (!told.empty()) test_point("violations.committed");
-  for (const auto& tx_id : told) {
+  const auto found = co_await report_finality_violations(chain_.database.pool(), chain_.node(), chain_.chain_id(),
+                                                         undone.above, final.number, chain_.follower.window());
+  if (!found.told.empty()) test_point("violations.committed");
+  for (const auto& tx_id : found.told) {
     violated_total_.Increment();
     log::error("a reorg has undone a final transaction", {{"txId", tx_id.to_string()}});
   }
-  if (final.number >= undone.until && undone_ && undone_->until == undone.until) undone_.reset();
+  if (found.all && final.number >= undone.until && undone_ && undone_->until == undone.until) undone_.reset();
 }
 
 awaitable<Worker::Next> ConfirmationManager::advance() {

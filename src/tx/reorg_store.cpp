@@ -1,12 +1,16 @@
 #include "tx/reorg_store.hpp"
 
+#include "pg/error.hpp"
+#include "tx/lease_store.hpp"
+
 namespace fencepost::tx {
 namespace {
 
 using pg::Statement;
 
 // Locked in the order of every other writer, or the two could wait for each other.
-constexpr Statement kMakeDueFrom{"tx_make_due_from", R"(
+#define FENCEPOST_MAKE_DUE_FROM(how_locked) \
+  R"(
   WITH behind AS MATERIALIZED (
     SELECT t.tx_id
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, nonce)
@@ -16,12 +20,15 @@ constexpr Statement kMakeDueFrom{"tx_make_due_from", R"(
      WHERE t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
        AND t.receipt_block IS NULL
      ORDER BY t.chain_id, t.signer, t.nonce
-       FOR NO KEY UPDATE OF t
+       FOR NO KEY UPDATE OF t )" how_locked R"(
   )
   UPDATE managed_tx AS t
      SET next_resubmit_at = clock_timestamp()
     FROM behind
-   WHERE t.tx_id = behind.tx_id)"};
+   WHERE t.tx_id = behind.tx_id)"
+constexpr Statement kMakeDueFrom{"tx_make_due_from", FENCEPOST_MAKE_DUE_FROM("")};
+constexpr Statement kMakeFreeDueFrom{"tx_make_free_due_from", FENCEPOST_MAKE_DUE_FROM("SKIP LOCKED")};
+#undef FENCEPOST_MAKE_DUE_FROM
 
 constexpr Statement kEndedAbove{"tx_ended_above", R"(
   SELECT tx_id, tx_hash, receipt_block, receipt_hash
@@ -32,11 +39,18 @@ constexpr Statement kEndedAbove{"tx_ended_above", R"(
      AND sub_state IS DISTINCT FROM 'finality_violated')"};
 
 constexpr Statement kReport{"tx_report_violations", R"(
-  WITH marked AS (
+  WITH free AS MATERIALIZED (
+    SELECT tx_id
+      FROM managed_tx
+     WHERE tx_id = ANY ($2::uuid[])
+     ORDER BY chain_id, signer, nonce
+       FOR NO KEY UPDATE SKIP LOCKED
+  ),
+  marked AS (
     UPDATE managed_tx
        SET sub_state = 'finality_violated',
            updated_at = clock_timestamp()
-     WHERE tx_id = ANY ($2::uuid[])
+     WHERE tx_id = ANY (ARRAY(SELECT tx_id FROM free))
        AND state IN ('CONFIRMED', 'FAILED_FINAL')
        AND sub_state IS DISTINCT FROM 'finality_violated'
     RETURNING tx_id, chain_id, signer, nonce, tx_hash, receipt_block, receipt_hash, state, fencing_token
@@ -67,12 +81,21 @@ awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pai
     tokens.push_back(lease.fencing_token);
     nonces.push_back(nonce);
   }
-  co_await pool.execute(kMakeDueFrom, node, chains, signers, tokens, nonces);
+  try {
+    pg::Batch batch;
+    batch.add(kMakeDueFrom, node, chains, signers, tokens, nonces).lock_timeout(kLockPatience);
+    co_await pool.run(std::move(batch));
+    co_return;
+  } catch (const pg::QueryError& error) {
+    if (!error.is_timeout()) throw;
+  }
+  // Somebody holds one of them for long: the others do not wait for it.
+  co_await pool.execute(kMakeFreeDueFrom, node, chains, signers, tokens, nonces);
 }
 
-awaitable<std::vector<Uuid>> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                                        std::int64_t ancestor, std::int64_t final_number,
-                                                        const evm::HeaderWindow& window) {
+awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                                 std::int64_t ancestor, std::int64_t final_number,
+                                                 const evm::HeaderWindow& window) {
   const auto ended = co_await pool.query(kEndedAbove, chain_id, ancestor, final_number);
   std::vector<Uuid> undone;
   for (const auto row : ended) {
@@ -81,10 +104,11 @@ awaitable<std::vector<Uuid>> report_finality_violations(pg::Pool& pool, std::str
     // Above a head that went back nobody has an opinion yet.
     if (on_branch == false) undone.push_back(row.get<Uuid>("tx_id"));
   }
-  std::vector<Uuid> told;
-  if (undone.empty()) co_return told;
-  for (const auto row : co_await pool.execute(kReport, node, undone)) told.push_back(row.get<Uuid>("tx_id"));
-  co_return told;
+  Violations violations;
+  if (undone.empty()) co_return violations;
+  for (const auto row : co_await pool.execute(kReport, node, undone)) violations.told.push_back(row.get<Uuid>("tx_id"));
+  violations.all = violations.told.size() == undone.size();
+  co_return violations;
 }
 
 }  // namespace fencepost::tx

@@ -13,14 +13,19 @@
 
 namespace fencepost::tx {
 
-// For each signer: everything in flight from that nonce up is broadcast again now, in nonce order.
+// For each signer: everything in flight from that nonce up is broadcast again now, in nonce order. What somebody keeps
+// locked for longer than kLockPatience is left to the next resubmission.
 awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pair<SignerLease, std::int64_t>> from);
 
 // Transactions that ended in blocks above `ancestor` whose place on the node's own branch is another block's by now,
 // and finally so (at most `final_number`: a node that is on a dead fork itself must not cry wolf). Each is told once,
 // as TxFinalityViolated, and stays as it is. Any node may find them: the lease of a signer without work is nobody's.
-awaitable<std::vector<Uuid>> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                                        std::int64_t ancestor, std::int64_t final_number,
-                                                        const evm::HeaderWindow& window);
+struct Violations {
+  std::vector<Uuid> told;
+  bool all = true;  // false: somebody has one locked, or was faster; look again
+};
+awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                                 std::int64_t ancestor, std::int64_t final_number,
+                                                 const evm::HeaderWindow& window);
 
 }  // namespace fencepost::tx
