@@ -15,7 +15,7 @@ packages_libraries=(
   libspdlog-dev libfmt-dev prometheus-cpp-dev libsimdjson-dev libcurl4-openssl-dev libsecp256k1-dev
   libcrypto++-dev)
 packages_run=(postgresql-15 ca-certificates)
-packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl)
+packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer)
 packages_lint=(clang-format-19 clang-tidy-19 shellcheck)
 packages_bench=(libbenchmark-dev nginx-light wrk curl)
 packages_model=(spin clang-19)
@@ -96,6 +96,7 @@ install_packages() {
     disable_service postgresql
   fi
   if [[ " ${new[*]} " == *" nginx-light "* ]]; then disable_service nginx; fi
+  if [[ " ${new[*]} " == *" pgbouncer "* ]]; then disable_service pgbouncer; fi
 }
 
 disable_service() {

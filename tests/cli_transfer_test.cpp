@@ -168,10 +168,10 @@ TEST_F(CliTransfer, the_audit_says_by_its_exit_code_whether_all_money_is_there) 
   EXPECT_THAT(holds.out, testing::Not(HasSubstr("WRONG")));
   db_.exec("UPDATE economy.accounts SET balance = balance + 5 WHERE guild_id = 7 AND member_id = 1");
   const auto broken = run({"audit"});
-  EXPECT_EQ(broken.status.code, 1);
+  EXPECT_EQ(broken.status.code, 3);
   EXPECT_THAT(broken.out, ContainsRegex("WRONG  balances_are_their_entries  1, such as guild 7, member 1: "));
   const auto for_scripts = run({"audit", "--json"});
-  EXPECT_EQ(for_scripts.status.code, 1);
+  EXPECT_EQ(for_scripts.status.code, 3);
   EXPECT_EQ(json::parse(for_scripts.out).at("ok"), false);
 }
 

@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 class TransferApi : public testing::Test {
  protected:
   void SetUp() override {
-    std::ofstream(config_) << "database:\n  dsn: \"" << db_.dsn() << "\"\nhttp:\n  port: " << port_ << "\n";
+    std::ofstream(config_) << "database:\n  dsn: \"" << db_.dsn() << "\"\nhttp:\n  port: " << port_ << "\n"
+                           << "transfer: {audit_interval: 1s}\n";
     ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
     node_.emplace(std::vector<std::string>{"serve", "--config", config_.string()}, dir_ / "output");
     ASSERT_TRUE(eventually([&] { return ask({.url = url("/readyz")}).status == 200; }, 30s)) << node_->output();
@@ -71,6 +72,47 @@ TEST_F(TransferApi, a_key_does_what_its_scopes_and_guilds_allow) {
   EXPECT_EQ(post("/transfers", stranger, kTransfer).code(), "guild_not_allowed");
   EXPECT_EQ(get("/transfers?guildId=7", stranger).code(), "guild_not_allowed");
   EXPECT_EQ(get("/transfers?guildId=8", stranger).status, 200U);
+}
+
+TEST_F(TransferApi, tells_how_the_pool_and_the_money_stand) {
+  const auto admin = key({"--scope", "admin"});
+  EXPECT_EQ(post("/transfers", admin, kTransfer).status, 202U);
+  const auto stands_at = [&](const std::string& name, double value) {
+    return eventually([&] { return metric_of(url(""), name) == value; }, 60s);
+  };
+  EXPECT_TRUE(stands_at("transfer_pool_waiting", 1));
+  EXPECT_TRUE(eventually([&] { return metric_of(url(""), "transfer_pool_oldest_waiting_seconds") > 0; }, 60s));
+  ASSERT_EQ(post("/guilds/7/accounts/1/mint", admin, kMint).status, 201U);
+  EXPECT_TRUE(stands_at("transfer_pool_waiting", 0));
+  EXPECT_EQ(metric_of(url(""), "transfer_audit_wrong"), 0);
+  db_.exec("UPDATE economy.accounts SET balance = balance + 5 WHERE guild_id = 7 AND member_id = 1");
+  EXPECT_TRUE(stands_at("transfer_audit_wrong{check=\"balances_are_their_entries\"}", 1));
+}
+
+// The seed's own name for the switch, from the environment.
+class TransferApiByPool : public TransferApi {
+ protected:
+  void SetUp() override {
+    ::setenv("TRANSFER_EVENT_POOL_ENABLED", "true", 1);
+    TransferApi::SetUp();
+    ::unsetenv("TRANSFER_EVENT_POOL_ENABLED");
+  }
+};
+
+constexpr auto kWithoutMode = R"({"guildId": "7", "initiatorId": "1", "targetId": "2", "amount": "40"})";
+
+TEST_F(TransferApi, without_a_mode_a_transfer_is_made_at_once) {
+  const auto admin = key({"--scope", "admin"});
+  EXPECT_EQ(post("/transfers", admin, kWithoutMode).code(), "insufficient_balance");
+}
+
+TEST_F(TransferApiByPool, without_a_mode_a_transfer_waits_where_the_pool_is_switched_on) {
+  const auto admin = key({"--scope", "admin"});
+  const auto accepted = post("/transfers", admin, kWithoutMode);
+  ASSERT_EQ(accepted.status, 202U) << accepted.body;
+  EXPECT_EQ(accepted.json().at("status").as_string(), "checking");
+  const auto at_once = std::string(kWithoutMode).replace(0, 1, R"({"mode": "sync", )");
+  EXPECT_EQ(post("/transfers", admin, at_once).code(), "insufficient_balance");
 }
 
 }  // namespace

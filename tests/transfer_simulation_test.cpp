@@ -255,7 +255,7 @@ class TransferSimulation : public testing::Test {
 
 TEST_F(TransferSimulation, the_books_balance_whatever_happens) {
   const auto seed = from_environment("FENCEPOST_TEST_SEED", 1);
-  const auto rounds = from_environment("FENCEPOST_TEST_ROUNDS", 4);
+  const auto rounds = from_environment("FENCEPOST_TEST_ROUNDS", 8);
   for (std::int64_t guild = 1; guild <= 2; ++guild) {
     for (std::int64_t member = 1; member <= kMembers; ++member) {
       ASSERT_EQ(cluster_

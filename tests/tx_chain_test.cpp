@@ -116,7 +116,7 @@ TEST(tx_chain, a_list_that_was_told_and_breaks_is_told_anew_also_without_progres
   // Told with the block on top of it, which then dies.
   cluster.node(0).signal(SIGSTOP);
   cluster.mine(2);
-  cluster.node(0).signal(SIGCONT);
+  cluster.node(0).resume();
   ASSERT_TRUE(cluster.becomes(id, "told_block - receipt_block", "1")) << cluster.describe();
   const auto told_hash = cluster.column(id, "told_hash");
   cluster.reorg(1);
@@ -245,7 +245,7 @@ TEST(tx_chain, a_fee_that_jumps_before_anybody_has_it_means_signing_anew) {
   cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kDear});
   cluster.mine(1);
   cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kDear});
-  cluster.node(0).signal(SIGCONT);
+  cluster.node(0).resume();
   ASSERT_TRUE(cluster.sql_becomes("SELECT state FROM managed_tx", "TRACKING")) << cluster.describe();
   cluster.mine(3);
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();

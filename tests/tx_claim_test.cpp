@@ -25,7 +25,7 @@ TEST(tx_claim, a_broadcast_whose_answer_was_lost_is_made_again_long_before_resub
   interleaving::Session stranger(cluster.dsn(), "psql");
   stranger.must("BEGIN");
   stranger.must("SELECT FROM managed_tx FOR UPDATE");
-  cluster.node(0).signal(SIGCONT);
+  cluster.node(0).resume();
   ASSERT_TRUE(eventually([&] { return cluster.node(0).output().find("a step cannot be stored") != std::string::npos; }))
       << cluster.describe();
   stranger.must("COMMIT");

@@ -67,7 +67,7 @@ TEST(tx_create, a_leader_that_does_not_answer_leaves_the_outcome_open_until_it_i
   cluster.node(0).signal(SIGSTOP);
   const auto body = transfer(signer(0), "b", 1);
   const auto open = ask(cluster.create_ask(1, body));
-  cluster.node(0).signal(SIGCONT);
+  cluster.node(0).resume();
   EXPECT_EQ(open.status, 503U) << open.body;
   EXPECT_EQ(open.code(), "outcome_unknown");
   const auto id = cluster.create_by_retrying(1, body);

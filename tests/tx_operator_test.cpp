@@ -243,6 +243,27 @@ INSTANTIATE_TEST_SUITE_P(at, TxOperatorKill, testing::Values("operator.committed
                            return name;
                          });
 
+// Nothing is sent again by itself here, so whoever takes over must know that the operator's broadcast is still owed.
+TEST(tx_operator, a_rebroadcast_survives_the_node_that_took_it_where_nothing_is_resubmitted) {
+  TxCluster cluster(
+      {.nodes = 2, .settings = {.resubmit_interval = 1s, .resubmit = false}, .anvil = {"--no-mining"}, .start = false});
+  cluster.node(1).launch();
+  cluster.node(0).start({"FENCEPOST_TEST_KILL_AT=resubmitter.claimed"});
+  const auto id = cluster.create(0, transfer(signer(0), "r", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  const auto hash = cluster.column(id, "tx_hash");
+  cluster.rpc("anvil_dropTransaction", {hash});
+  cluster.post(0, "/api/v1/tx/" + id + "/rebroadcast", {{"reason", "the pool lost it"}});  // its answer may be lost
+  ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
+  EXPECT_TRUE(cluster.rpc("eth_getTransactionByHash", {hash}).is_null()) << "it was sent before it was killed";
+
+  ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {hash}).is_null(); }))
+      << cluster.describe();
+  EXPECT_TRUE(cluster.becomes(id, "next_resubmit_at IS NULL", "t")) << "it would be sent again by itself";
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+}
+
 TEST(tx_operator, a_filled_nonce_survives_the_node_that_took_it) {
   TxCluster cluster({.nodes = 2, .anvil = {"--no-mining"}, .start = false});
   cluster.node(1).launch();

@@ -23,6 +23,8 @@ std::string create_and_confirm(TxCluster& cluster) {
 
 // The node has looked, twice over, since this was called: what it has not told by then it will not tell.
 bool looks_again(TxCluster& cluster) {
+  const auto head = static_cast<double>(cluster.head());
+  if (!eventually([&] { return cluster.node(0).metric("chain_head") == head; })) return false;
   const auto before = cluster.node(0).metric(kConfirmationRounds);
   return eventually([&] { return cluster.node(0).metric(kConfirmationRounds) >= before + 2; });
 }
@@ -132,8 +134,8 @@ TEST(tx_reorg, what_was_undone_is_told_anew_by_whoever_finds_it_mined) {
   TxCluster cluster({.settings = {.confirmations = "20",
                                   .stale_receipt_timeout = 1h,
                                   .stuck_after = 300ms,
-                                  .lease_duration = 60s,
-                                  .renew_interval = 20s},
+                                  .lease_duration = 1h,
+                                  .renew_interval = 20min},
                      .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "h", 1));
   ASSERT_TRUE(cluster.becomes(id, "state IN ('TRACKING', 'STUCK')", "t")) << cluster.describe();

@@ -139,7 +139,7 @@ TEST(tx_takeover, a_node_that_sleeps_past_its_lease_is_fenced_when_it_wakes) {
     EXPECT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; })) << cluster.describe();
     ASSERT_TRUE(cluster.becomes(other, "state", "CONFIRMED")) << cluster.describe();
 
-    cluster.node(0).signal(SIGCONT);
+    cluster.node(0).resume();
     const auto answer = first.get();
     EXPECT_TRUE(answer.status == 200 || answer.status == 202) << answer.status << answer.body;
     EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("lease_fenced_total") > 0; })) << cluster.describe();
@@ -164,7 +164,7 @@ TEST(tx_takeover, a_node_stopped_with_many_in_flight_is_replaced_within_seconds)
   for (int i = 0; i < 200; ++i)
     asks[static_cast<std::size_t>(i)] = cluster.create_ask(1, transfer(signer(0), fmt::format("a-{}", i), 1));
   for (const auto& answer : ask_all(asks)) EXPECT_TRUE(answer.status == 200 || answer.status == 202) << answer.body;
-  cluster.node(0).signal(SIGCONT);
+  cluster.node(0).resume();
   answers.get();
   cluster.rpc("evm_setIntervalMining", {1});
   expect_done_once(cluster, signer(0), 200);
@@ -216,7 +216,7 @@ TEST(tx_takeover, a_node_stopped_with_half_a_pipeline_sent_does_not_hold_its_sig
   EXPECT_EQ(cluster.sql(kOpenSessions), "0") << "the sleeper's session still holds its locks";
 
   wire.pass();
-  cluster.node(0).signal(SIGCONT);
+  cluster.node(0).resume();
   answers.get();
   for (auto& ask : asks) ask.url = cluster.node(1).url("/api/v1/tx");
   for (const auto& answer : ask_all(asks)) EXPECT_TRUE(answer.status == 200 || answer.status == 202) << answer.body;

@@ -1,9 +1,11 @@
 -- The economy: who has how much, what moved, what waits to move. This file holds the tables, what the database itself
 -- refuses, and the rules; 0006 moves money by them, 0007 has what nodes call, 0008 what people do.
 --
--- Lock order: transfer_work, accounts by (guild_id, member_id), the rest. A work row is the mutex of its transfer:
--- whoever changes a status holds it, or made the transfer in the same transaction. Who works through many skips those
--- that are locked; who names one (cancelling, putting off, a step by hand) waits for it and holds nothing then.
+-- Lock order: lanes, transfer_work, accounts by (guild_id, member_id), the rest. Two calls in one transaction may
+-- break it, and so does an insert by hand with a key that a node is using: PostgreSQL then ends one of the two
+-- (40P01), nodes try again, and nothing is done twice. A work row is the mutex of its transfer: whoever changes a
+-- status holds it, or made the transfer in the same transaction. Who works through many skips those that are locked;
+-- who names one (cancelling, putting off, a step by hand) waits for it and holds nothing then.
 CREATE SCHEMA economy;
 
 -- The outbox, found when the schema is made and not by the search_path of whoever inserts a transfer.
@@ -99,6 +101,10 @@ BEGIN
   RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation', MESSAGE = TG_ARGV[0];
 END $$;
 
+CREATE TRIGGER accounts_are_kept BEFORE DELETE ON economy.accounts
+  FOR EACH ROW EXECUTE FUNCTION economy._refuse('an account is never deleted: its entries stay');
+CREATE TRIGGER accounts_are_all_kept BEFORE TRUNCATE ON economy.accounts
+  FOR EACH STATEMENT EXECUTE FUNCTION economy._refuse('an account is never deleted: its entries stay');
 CREATE TRIGGER transactions_are_immutable BEFORE UPDATE OR DELETE ON economy.transactions
   FOR EACH ROW EXECUTE FUNCTION economy._refuse('the ledger is never changed: post a transfer that undoes it');
 CREATE TRIGGER transactions_are_kept BEFORE TRUNCATE ON economy.transactions

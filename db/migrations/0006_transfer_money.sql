@@ -62,6 +62,10 @@ DECLARE
   v_guilds bigint[];
   v_members bigint[];
 BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'money moves only in READ COMMITTED transactions' USING ERRCODE = 'invalid_transaction_state',
+      HINT = 'What was committed while this one waited for a lock would not be seen.';
+  END IF;
   -- A party's rank is its place among the accounts.
   SELECT array_agg(CASE WHEN l.here THEN l.rank ELSE 0 END) FILTER (WHERE l.side = 0),
          array_agg(CASE WHEN l.here THEN l.rank ELSE 0 END) FILTER (WHERE l.side = 1),
@@ -96,6 +100,9 @@ BEGIN
             JOIN economy.accounts AS a ON a.guild_id = k.guild_id AND a.member_id = k.member_id
            ORDER BY a.guild_id, a.member_id
              FOR NO KEY UPDATE OF a) AS a;  -- an insert that refers to an account need not wait for it
+  IF cardinality(v.accounts) IS DISTINCT FROM cardinality(v_guilds) THEN  -- places would be wrong
+    RAISE EXCEPTION 'an account is not there any more' USING ERRCODE = 'serialization_failure';
+  END IF;
   v.at := clock_timestamp();
   RETURN v;
 END $$;

@@ -21,7 +21,7 @@ constexpr auto kExitCodes =
     "  0  done\n"
     "  1  failed, or refused\n"
     "  2  the command line, the configuration or the request is wrong\n"
-    "  3  the transaction failed for good, or the transfer was rejected\n"
+    "  3  the transaction failed for good, the transfer was rejected, or the audit found money missing\n"
     "  4  not there in time\n"
     "  5  there is no such thing\n"
     "  6  cannot be reached, or too busy: try again\n";

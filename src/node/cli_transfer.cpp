@@ -110,7 +110,7 @@ void add_many(CLI::App& transfer, std::function<int()>& run) {
 
 void add_operating(CLI::App& transfer, std::function<int()>& run) {
   const auto [audit, audit_flags] = add_verb<TransferAuditFlags>(
-      transfer, "audit", "Prove that no money was made or lost (exit code 0: it holds, 1: it does not; operators)", run,
+      transfer, "audit", "Prove that no money was made or lost (exit code 0: it holds, 3: it does not; operators)", run,
       transfer_audit_command);
   add_api_flags(*audit, audit_flags->api);
   add_json_flag(*audit, audit_flags->json);

@@ -15,7 +15,7 @@ namespace fencepost {
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;         // or refused
 inline constexpr int kExitUsage = 2;          // the command line, the configuration or the request is wrong
-inline constexpr int kExitFailedForGood = 3;  // the transaction ended FAILED_FINAL, the transfer rejected
+inline constexpr int kExitFailedForGood = 3;  // the transaction FAILED_FINAL, the transfer rejected, the audit wrong
 inline constexpr int kExitNotYet = 4;         // it is not there yet, and the time is over
 inline constexpr int kExitNotFound = 5;       // there is no such thing
 inline constexpr int kExitUnavailable = 6;    // cannot be reached, or too busy: the same may succeed later

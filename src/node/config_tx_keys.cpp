@@ -134,7 +134,7 @@ std::vector<Key> own_keys() {
       key("tx.forward_timeout", at(&Config::tx, &TxOptions::forward_timeout), Duration{1ms, 10min},
           "How long that node may take to answer."),
       key("tx.writer_lanes", at(&Config::tx, &TxOptions::writer_lanes), Count{1, 64},
-          "Most batches of creates that are written at the same time. Short ones take turns."),
+          "Most batches of creates that are written at the same time."),
       key("tx.writer_batch", at(&Config::tx, &TxOptions::writer_batch), Count{1, 10'000}, "Most creates in one batch."),
       key("tx.gas_margin_percent", at(&Config::tx, &TxOptions::gas_margin_percent), Uint32{0, 1000},
           "Gas on top of an estimate."),

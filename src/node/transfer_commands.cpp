@@ -156,7 +156,7 @@ int transfer_audit_command(const TransferAuditFlags& flags) {
   const auto audit = api->get("/api/v1/transfers/audit", kAuditTime);
   const auto shown = show(audit, flags.json, audit_lines);
   if (shown != kExitDone) return shown;
-  return text_at(*audit, "ok") == "true" ? kExitDone : kExitFailed;
+  return text_at(*audit, "ok") == "true" ? kExitDone : kExitFailedForGood;
 }
 
 }  // namespace fencepost

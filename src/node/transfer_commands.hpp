@@ -80,7 +80,7 @@ struct TransferAuditFlags {
   ApiFlags api;
   bool json = false;
 };
-// kExitFailed when a check does not hold.
+// kExitFailedForGood when a check does not hold.
 int transfer_audit_command(const TransferAuditFlags& flags);
 
 // The body of the create: only what was given.

@@ -82,6 +82,8 @@ Opened open_and_set_up(const ConnectOptions& options) {
       "SET DateStyle = 'ISO, YMD';"
       "SET bytea_output = 'hex';"
       "SET client_min_messages = 'warning';"
+      // A statement after a lock must see what was committed before the lock was granted, whatever the role's default is.
+      "SET default_transaction_isolation = 'read committed';"
       // Ours go by index; a plan that does not was made while the table was empty (pg/statistics_keeper.hpp).
       "SET enable_seqscan = off; SET jit = off;"
       // Planned once: PostgreSQL knows the length of an array it plans for, finds a plan of its own for each batch a

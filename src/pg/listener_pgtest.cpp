@@ -1,6 +1,12 @@
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "pg/listener.hpp"
+#include "runtime/child_process.hpp"
+#include "runtime/read_file.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/fencepost.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
 
@@ -106,6 +112,59 @@ TEST(pg_listener, told_to_poll_it_only_sweeps) {
                 [&](Listener& listener, Heard& heard) -> awaitable<> {
                   EXPECT_TRUE(co_await heard.until([&] { return heard.sweeps >= 3; }));
                   EXPECT_EQ(listener.mode(), Listener::Mode::kPolling);
+                });
+}
+
+// PgBouncer in transaction mode: a session's LISTEN stays with whichever server connection it happened to get.
+class Pooler {
+ public:
+  Pooler() {
+    const auto socket = test::server_socket();
+    std::ofstream(dir_ / "pgbouncer.ini") << fmt::format(
+        "[databases]\n"
+        "* = host={} port={} user=fencepost\n"
+        "[pgbouncer]\n"
+        "pool_mode = transaction\n"
+        "listen_addr = 127.0.0.1\n"
+        "listen_port = {}\n"
+        "unix_socket_dir =\n"
+        "auth_type = any\n"
+        "ignore_startup_parameters = options,extra_float_digits\n",
+        socket.parent_path().string(), pg::kClusterPort, port_);
+    // It refuses to run as root, and the server lets only its own user in.
+    auto child = ChildProcess::start({.argv = {"/usr/sbin/pgbouncer", (dir_ / "pgbouncer.ini").string()},
+                                      .out = Output::file(log_),
+                                      .err = Output::same_as_out(),
+                                      .run_as = ::geteuid() == 0 ? Credentials::of_user("postgres") : std::nullopt});
+    if (!child) throw Exception(child.error());
+    child_ = std::move(*child);
+  }
+
+  std::string dsn(const TestDatabase& db) const { return test::through_port(db.dsn(), port_); }
+  std::string log() const { return read_file(log_); }
+
+ private:
+  test::TempDir dir_{"pgbouncer"};
+  std::filesystem::path log_ = dir_ / "log";
+  std::uint16_t port_ = test::free_port();
+  std::optional<ChildProcess> child_;
+};
+
+TEST(pg_listener, behind_a_pooler_that_loses_listen_it_notices_and_polls) {
+  TestDatabase db;
+  const Pooler pooler;
+  const auto dsn = pooler.dsn(db);
+  ASSERT_TRUE(test::eventually([&] {
+    try {
+      return test::exec_sql(dsn, "SELECT 1") == "1";
+    } catch (const Exception&) {
+      return false;
+    }
+  })) << pooler.log();
+  with_listener(dsn, {.answer_timeout = 500ms, .poll_interval = 10ms},
+                [&](Listener& listener, Heard& heard) -> awaitable<> {
+                  EXPECT_TRUE(co_await heard.until([&] { return heard.sweeps >= 3; }));
+                  EXPECT_EQ(listener.mode(), Listener::Mode::kPolling) << pooler.log();
                 });
 }
 

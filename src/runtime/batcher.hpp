@@ -134,7 +134,8 @@ class Batcher {
   }
 
   awaitable<> wait_for_more(Lane& lane) {
-    if (lane.queue.size() >= lane.expected || std::chrono::steady_clock::now() >= lane.patience) co_return;
+    if (lane.queue.size() >= lane.expected || lane.queue.closed()) co_return;
+    if (std::chrono::steady_clock::now() >= lane.patience) co_return;
     lane.enough = std::make_shared<Completion<bool>>(lane.home);
     co_await lane.enough->wait(lane.patience);
     lane.enough.reset();

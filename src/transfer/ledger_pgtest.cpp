@@ -73,10 +73,22 @@ TEST_F(Ledger, a_minting_key_is_one_minting) {
 TEST_F(Ledger, is_never_changed) {
   mint(1, 100);
   for (const auto* sql : {"UPDATE economy.transactions SET amount = 1", "UPDATE economy.transactions SET reason = NULL",
-                          "DELETE FROM economy.transactions", "TRUNCATE economy.transactions"}) {
+                          "DELETE FROM economy.transactions", "TRUNCATE economy.transactions",
+                          "DELETE FROM economy.accounts", "TRUNCATE economy.accounts"}) {
     EXPECT_EQ(admin.ask(sql).sqlstate, "23000") << sql;
   }
   EXPECT_EQ(admin.value<std::int64_t>("SELECT amount FROM economy.transactions"), 100);
+}
+
+// Elsewhere what was committed during a wait for a lock is not seen, and a key could be used twice.
+TEST_F(Ledger, money_moves_in_read_committed_only) {
+  mint(1, 100);
+  for (const auto* level : {"REPEATABLE READ", "SERIALIZABLE"}) {
+    admin.must(fmt::format("BEGIN ISOLATION LEVEL {}", level));
+    EXPECT_EQ(admin.ask(kNow, now_params({{1, 2, 5}})).sqlstate, "25000") << level;
+    admin.must("ROLLBACK");
+  }
+  EXPECT_EQ(account(1), "100/0");
 }
 
 TEST_F(Ledger, rows_that_make_no_sense_are_refused) {

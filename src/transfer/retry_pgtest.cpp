@@ -134,6 +134,33 @@ TEST_F(Retry, takes_the_first_sixteen_of_a_payer_when_it_is_credited) {
   for (int i = 1; i < 40; ++i) EXPECT_EQ(state(ids[static_cast<std::size_t>(i)]), "checking 0");
 }
 
+// What is completed comes before what is checked.
+TEST_F(Retry, finds_money_that_the_same_set_brings) {
+  mint(3, 100);
+  const auto poor = insert(1, 2, 10);
+  insert(3, 1, 10);
+  pass("2 s");
+  const auto done = admin.must(kProcess);
+  EXPECT_EQ(done.one().get<int>("completed"), 1);
+  EXPECT_EQ(done.one().get<int>("approved"), 1);
+  EXPECT_EQ(state(poor), "approved");
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Retry, stops_after_sixteen_early_failures_of_each_payer) {
+  for (int i = 0; i < 20; ++i) {
+    insert(1, 3, 10);
+    insert(2, 3, 10);
+  }
+  tamper(
+      "UPDATE economy.transfer_work SET due_at = clock_timestamp(), next_attempt_at = clock_timestamp() + interval '1 "
+      "h'");
+  ear.take();
+  EXPECT_EQ(process(), 0);
+  EXPECT_EQ(tries_heard(), 32);
+}
+
 TEST_F(Retry, does_not_wake_what_failed_on_something_else) {
   settings(R"({"daily_limit": 10})");
   mint(1, 100);

@@ -59,6 +59,11 @@ class TransferManagerTest : public EconomyTest {
   bool becomes(const Uuid& id, const std::string& wanted) {
     return eventually([&] { return status(id) == wanted; }, 20s);
   }
+  double metric(const std::string& name) {
+    const auto text = metrics.scrape();
+    const auto at = text.find(name + " ");
+    return at == std::string::npos ? 0 : std::stod(text.substr(at + name.size()));
+  }
   std::string balance(std::int64_t member) {
     return db.exec(
         fmt::format("SELECT balance FROM economy.accounts WHERE guild_id = {} AND member_id = {}", kGuild, member));
@@ -102,6 +107,49 @@ TEST_F(TransferManagerTest, an_insert_by_hand_is_served_too) {
   mint(1, 100);
   const auto id = Uuid::parse(db.exec(fmt::format("SELECT economy.fn_create_pending_transfer({}, 1, 2, 5)", kGuild)));
   EXPECT_TRUE(becomes(id.value(), "completed"));
+}
+
+// Whatever was told while nobody listened: who has just connected looks for himself.
+TEST_F(TransferManagerTest, what_was_told_to_a_lost_session_is_found_when_it_is_back) {
+  const auto id = std::get<Accepted>(ask(wish(2, 3, 30), Mode::kPool).value()).transfer_id;
+  const auto due = [&](const std::string& when) {
+    tamper(fmt::format("UPDATE economy.transfer_work SET due_at = {0}, next_attempt_at = {0}", when));
+  };
+  const auto looks = [&] { return metric("worker_runs_total{result=\"ok\",worker=\"transfer_coordinator\"}"); };
+  due("clock_timestamp() + interval '1 h'");
+  const auto before = looks();
+  ASSERT_TRUE(eventually([&] { return looks() > before; })) << "it has not looked since";
+  due("clock_timestamp()");  // and tells nobody
+  EXPECT_EQ(db.exec("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() "
+                    "AND application_name LIKE 'fencepost hears %'"),
+            "1");
+  EXPECT_TRUE(eventually([&] {
+    return runtime.run_on(0, manager->service().get_transfer_status(id)).value().retry_count == 1;
+  })) << "the next sweep is a minute away";
+}
+
+TEST_F(TransferManagerTest, a_set_that_is_the_victim_of_a_deadlock_is_tried_again) {
+  mint(1, 100);
+  mint(2, 100);
+  Session stranger(db.dsn(), "psql");
+  stranger.must("SET deadlock_timeout = '20 s'");  // so that it is the other one who notices
+  stranger.must("BEGIN");
+  const auto lock = [](std::int64_t member) {
+    return fmt::format("SELECT FROM economy.accounts WHERE member_id = {} FOR UPDATE", member);
+  };
+  stranger.must(lock(2));
+  auto asked = asio::co_spawn(runtime.loop(0), manager->service().transfer_currency(wish(1, 2, 40), Mode::kSync),
+                              asio::use_future);
+  ASSERT_TRUE(eventually([&] {
+    return admin.value<bool>("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))",
+                             pg::Params::of(stranger.pid()));
+  }));
+  stranger.must(lock(1));  // in the wrong order
+  stranger.must("COMMIT");
+  const auto outcome = asked.get();
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  EXPECT_EQ(std::get<TransferResult>(*outcome).initiator_balance, 60);
+  EXPECT_EQ(db.exec("SELECT deadlocks > 0 FROM pg_stat_database WHERE datname = current_database()"), "t");
 }
 
 TEST_F(TransferManagerTest, the_synchronous_mode_answers_with_balances_or_says_why_not) {

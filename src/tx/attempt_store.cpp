@@ -92,7 +92,7 @@ const Statement kClaimResubmits{"tx_claim_resubmits", R"(
   WITH claimed AS (
     UPDATE managed_tx AS t
        SET last_submit_at = clock_timestamp(),
-           next_resubmit_at = CASE WHEN $6 >= 0 THEN clock_timestamp() + make_interval(secs => $6 / 1000.0) END,
+           next_resubmit_at = clock_timestamp() + make_interval(secs => $6 / 1000.0),
            fencing_token = w.token,
            updated_at = clock_timestamp()
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
@@ -104,7 +104,8 @@ const Statement kClaimResubmits{"tx_claim_resubmits", R"(
        AND t.state IN ('TRACKING', 'STUCK')
        AND t.receipt_block IS NULL
        AND t.next_resubmit_at <= clock_timestamp()
-    RETURNING t.chain_id, t.signer, w.token, t.tx_id, t.state, t.nonce, t.tx_hash, t.retry_count
+    RETURNING t.chain_id, t.signer, w.token, t.tx_id, t.state, t.nonce, t.tx_hash, t.retry_count,
+              t.next_resubmit_at::text AS due_at
   )
   SELECT c.*, '0x' || encode(a.raw, 'hex') AS raw
     FROM claimed AS c
@@ -177,7 +178,8 @@ awaitable<std::vector<std::optional<Resubmit>>> claim_due(pg::Pool& pool, const 
                            .nonce = row.get<std::int64_t>("nonce"),
                            .tx_hash = row.get<std::string>("tx_hash"),
                            .raw = row.get<std::string>("raw"),
-                           .retry_count = row.get<std::int32_t>("retry_count")});
+                           .retry_count = row.get<std::int32_t>("retry_count"),
+                           .due_at = row.get<std::string>("due_at")});
   }
   co_return out;
 }

@@ -44,8 +44,8 @@ struct ClaimResult {
 awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
                                                    std::chrono::milliseconds interval);
 
-// Claims broadcasts that are due again (same bytes), in nonce order: each is this node's alone for `interval`, or, with
-// kNever, until somebody makes it due.
+// Claims broadcasts that are due again (same bytes), in nonce order: each is this node's alone for `interval`, unless
+// somebody makes it due before.
 struct Resubmit {
   SignerLease lease;
   Uuid tx_id;
@@ -54,6 +54,7 @@ struct Resubmit {
   std::string tx_hash;
   std::string raw;
   std::int32_t retry_count = 0;
+  std::string due_at;  // the next time; another when somebody has asked for another broadcast since
 };
 awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                  std::chrono::milliseconds interval, std::size_t limit);

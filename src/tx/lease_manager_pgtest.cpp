@@ -55,49 +55,54 @@ class LeaseManagerTest : public ProtocolTest {
 };
 
 TEST_F(LeaseManagerTest, an_idle_lease_asked_for_while_it_is_given_back_comes_under_another_token) {
-  const auto first = free_signer(1);
-  const auto second = free_signer(2);
-  ASSERT_EQ(lead(first), 1);
-  ASSERT_EQ(lead(second), 1);
-  // The two are given back in order, and the first cannot be: so the second is still ours in the database.
-  Session stranger(db.dsn(), "psql");
-  stranger.must("BEGIN");
-  stranger.must("SELECT FROM signer_lease WHERE signer = $1 FOR UPDATE", pg::Params::of(first.signer));
-  manager.look_for_orphans();
-  ASSERT_TRUE(eventually([&] { return somebody_waits_for(stranger); }));
-  ASSERT_EQ(owner_of(second), "node-a/1");
-  EXPECT_FALSE(manager.held(second)) << "used while it is given back";
-
-  auto wanted = asio::co_spawn(runtime.loop(0), manager.lead(second), asio::use_future);
-  // More round trips than taking a lease has.
-  for (int i = 0; i < 20; ++i) {
-    runtime.run_on(0, [](pg::Database& d, SignerKey key) -> awaitable<> {
-      const auto connection = co_await d.pool().acquire();
-      static constexpr pg::Statement kLook{"test_look", "SELECT owner_node FROM signer_lease WHERE signer = $1"};
-      co_await connection->run(pg::Batch().add(kLook, key.signer));
-    }(database, second));
-  }
-  stranger.must("COMMIT");
-  EXPECT_EQ(token_of(wanted.get()), 2);
-  EXPECT_EQ(owner_of(second), "node-a/2") << "given back under the feet of whoever asked for it";
-  EXPECT_EQ(manager.held(second).value_or(SignerLease{}).fencing_token, 2);
-  EXPECT_EQ(owner_of(first), "/1");
-}
-
-// The pipeline that carries it carries everybody's short reads too.
-TEST_F(LeaseManagerTest, a_lease_that_a_stranger_locks_is_not_waited_for_when_it_is_given_back) {
   const auto key = free_signer(1);
   ASSERT_EQ(lead(key), 1);
+  // Giving back waits before it looks at any row: the lease is still ours in the database.
+  admin.must(R"(
+    CREATE FUNCTION wait_before_release() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF current_query() LIKE '%-infinity%' THEN PERFORM pg_advisory_xact_lock(42); END IF;
+      RETURN NULL;
+    END $$)");
+  admin.must(
+      "CREATE TRIGGER wait_before_release BEFORE UPDATE ON signer_lease FOR EACH STATEMENT "
+      "EXECUTE FUNCTION wait_before_release()");
+  Session gate(db.dsn(), "gate");
+  gate.must("SELECT pg_advisory_lock(42)");
+  manager.look_for_orphans();
+  ASSERT_TRUE(eventually([&] { return somebody_waits_for(gate); }));
+  ASSERT_EQ(owner_of(key), "node-a/1");
+  EXPECT_FALSE(manager.held(key)) << "used while it is given back";
+
+  auto wanted = asio::co_spawn(runtime.loop(0), manager.lead(key), asio::use_future);
+  // More round trips than taking a lease has.
+  for (int i = 0; i < 20; ++i) {
+    runtime.run_on(0, [](pg::Database& d, SignerKey which) -> awaitable<> {
+      const auto connection = co_await d.pool().acquire();
+      static constexpr pg::Statement kLook{"test_look", "SELECT owner_node FROM signer_lease WHERE signer = $1"};
+      co_await connection->run(pg::Batch().add(kLook, which.signer));
+    }(database, key));
+  }
+  gate.must("SELECT pg_advisory_unlock(42)");
+  EXPECT_EQ(token_of(wanted.get()), 2);
+  EXPECT_EQ(owner_of(key), "node-a/2") << "given back under the feet of whoever asked for it";
+  EXPECT_EQ(manager.held(key).value_or(SignerLease{}).fencing_token, 2);
+}
+
+TEST_F(LeaseManagerTest, a_lease_that_a_stranger_locks_keeps_no_other_from_being_given_back) {
+  const auto locked = free_signer(1);
+  const auto free = free_signer(2);
+  ASSERT_EQ(lead(locked), 1);
+  ASSERT_EQ(lead(free), 1);
   Session stranger(db.dsn(), "psql");
   stranger.must("BEGIN");
-  stranger.must("SELECT FROM signer_lease WHERE signer = $1 FOR UPDATE", pg::Params::of(key.signer));
+  stranger.must("SELECT FROM signer_lease WHERE signer = $1 FOR UPDATE", pg::Params::of(locked.signer));
   manager.look_for_orphans();
-  ASSERT_TRUE(eventually([&] { return somebody_waits_for(stranger); }));
-  EXPECT_TRUE(eventually([&] { return !somebody_waits_for(stranger); }, 10s));
+  EXPECT_TRUE(eventually([&] { return owner_of(free) == "/1"; }));
+  EXPECT_EQ(owner_of(locked), "node-a/1");
   stranger.must("COMMIT");
-  EXPECT_EQ(owner_of(key), "node-a/1");
   // Nobody has had it in between, so it goes on as it was.
-  EXPECT_EQ(lead(key), 1);
+  EXPECT_EQ(lead(locked), 1);
 }
 
 }  // namespace

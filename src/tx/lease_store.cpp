@@ -82,7 +82,7 @@ const Statement kReleaseLeases{"tx_lease_release", R"(
         ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
      WHERE l.owner_node = $1
      ORDER BY l.chain_id, l.signer
-       FOR NO KEY UPDATE OF l
+       FOR NO KEY UPDATE OF l SKIP LOCKED
   )
   UPDATE signer_lease AS l
      SET owner_node = '',
@@ -324,7 +324,6 @@ awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerL
   const LeaseColumns w(leases);
   pg::Batch batch;
   batch.add(sql::kReleaseLeases, node, w.chains, w.signers, w.tokens).add(kTell, kLeaseChannel);
-  batch.lock_timeout(kLockPatience);
   co_await pool.run(std::move(batch), {.timeout = timeout});
 }
 

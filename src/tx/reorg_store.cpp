@@ -84,7 +84,8 @@ awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pai
   try {
     pg::Batch batch;
     batch.add(kMakeDueFrom, node, chains, signers, tokens, nonces).lock_timeout(kLockPatience);
-    co_await pool.run(std::move(batch));
+    const auto connection = co_await pool.acquire();
+    co_await connection->run(batch);
     co_return;
   } catch (const pg::QueryError& error) {
     if (!error.is_timeout()) throw;

@@ -18,8 +18,9 @@ Resubmitter::Resubmitter(ChainContext& chain)
           [this] { return resubmit_due(); }, chain.metrics) {}
 
 awaitable<Worker::Next> Resubmitter::resubmit_due() {
-  const auto due = co_await claim_resubmits(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                            chain_.until_resubmit(), kBatch);
+  // Where nothing is sent again by itself, a claim that nothing follows still is.
+  const auto patience = chain_.options.resubmit.enabled ? chain_.options.resubmit.interval : chain_.claim_patience();
+  const auto due = co_await claim_resubmits(chain_.database.pool(), chain_.node(), chain_.chain_id(), patience, kBatch);
   if (due.empty()) co_return Worker::Next::kRest;
   test_point("resubmitter.claimed");
   std::vector<std::string> raw;
@@ -51,18 +52,26 @@ std::optional<Step> Resubmitter::judge(const Resubmit& sent, const evm::SendResu
   Step step(sent.lease, sent.tx_id, sent.state, sent.state, "rebroadcast");
   step.quiet = true;
   step.expect_receipt_hash = "";
+  const bool that_was_it = !chain_.options.resubmit.enabled && result.outcome != evm::SubmitClass::kTransient;
+  if (that_was_it) {
+    step.due_in = kNever;
+    step.expect_due_at = sent.due_at;
+  }
   switch (result.outcome) {
     case evm::SubmitClass::kAccepted:
     case evm::SubmitClass::kKnownTransaction:
-      if (sent.retry_count == 0) return std::nullopt;
-      step.reset_tries = true;
-      step.error = "";
+      if (sent.retry_count > 0) {
+        step.reset_tries = true;
+        step.error = "";
+      } else if (!that_was_it) {
+        return std::nullopt;
+      }
       return step;
     case evm::SubmitClass::kNonceTooLow:
       // Mined, most likely, or taken by somebody else: both are for others to find out, soon.
       chain_.wake_receipts();
       chain_.wake_heads();
-      return std::nullopt;
+      return that_was_it ? std::optional(step) : std::nullopt;
     default:
       step.failed_try = true;
       step.error = result.message;

@@ -19,12 +19,12 @@ const Statement kApplySteps{"tx_step_apply", R"(
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::bool[],
                   $10::text[], $11::text[], $12::text[], $13::bool[], $14::bool[], $15::bigint[], $16::text[],
                   $17::text[], $18::bigint[], $19::text[], $20::bool[], $21::bigint[], $22::text[], $23::bool[],
-                  $24::text[], $25::bool[], $26::text[], $27::bool[], $28::bigint[], $29::text[])
+                  $24::text[], $25::bool[], $26::text[], $27::bool[], $28::bigint[], $29::timestamptz[], $30::text[])
            WITH ORDINALITY
            AS s(chain_id, signer, token, tx_id, from_state, to_state, why, quiet, expect_receipt_hash, sub_state, error,
                 failed_try, reset_tries, due_in_ms, tx_hash, receipt, receipt_block, receipt_hash, drop_receipt,
                 told_block, told_hash, untell, confirmations, final, attempt_outcome, begins_broadcast, expect_claims,
-                events, ord)
+                expect_due_at, events, ord)
   ),
   fit AS MATERIALIZED (  -- whose guards hold; the rows are locked, so they go on holding
     SELECT s.*, t.tx_hash AS hash_before
@@ -33,6 +33,7 @@ const Statement kApplySteps{"tx_step_apply", R"(
         ON t.chain_id = s.chain_id AND t.signer = s.signer AND t.state = s.from_state
      WHERE s.held
        AND (s.expect_receipt_hash IS NULL OR coalesce(t.receipt_hash, '') = s.expect_receipt_hash)
+       AND (s.expect_due_at IS NULL OR t.next_resubmit_at = s.expect_due_at)
        AND (s.expect_claims IS NULL OR s.expect_claims = (SELECT a.claims
                                                             FROM tx_attempt AS a
                                                            WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash))
@@ -135,6 +136,7 @@ pg::Params step_params(const std::string& node, const FencedRows& rows, const st
   std::vector<bool> quiet, failed, reset, drop, untell, final;
   Numbers expect_claims;
   std::vector<bool> begins;
+  Texts expect_due_at;
   std::vector<std::string> events;
   for (const auto& s : steps) {
     from.emplace_back(kManagedTx.name(s.from));
@@ -160,11 +162,12 @@ pg::Params step_params(const std::string& node, const FencedRows& rows, const st
     outcome.push_back(s.attempt_outcome);
     begins.push_back(s.begins_broadcast);
     expect_claims.push_back(s.expect_claims);
+    expect_due_at.push_back(s.expect_due_at);
     events.push_back(events_json(s.events));
   }
   return pg::Params::of(node, rows.chains, rows.signers, rows.tokens, rows.ids, from, to, why, quiet, expect, sub_state,
                         error, failed, reset, due, hash, receipt, receipt_block, receipt_hash, drop, told_block,
-                        told_hash, untell, confirmations, final, outcome, begins, expect_claims, events);
+                        told_hash, untell, confirmations, final, outcome, begins, expect_claims, expect_due_at, events);
 }
 }  // namespace
 

@@ -58,6 +58,7 @@ struct Step {
   std::optional<std::string> attempt_outcome;  // of the attempt that counts, after this step
   bool begins_broadcast = false;               // counts one more claim of that attempt; with attempt_outcome
   std::optional<std::int64_t> expect_claims;   // guards: no broadcast of that attempt was begun since
+  std::optional<std::string> expect_due_at;    // guards: nobody has asked for another broadcast since; as Resubmit's
   std::vector<std::pair<std::string, std::string>> events;  // type and JSON data, in order
 };
 

@@ -82,6 +82,18 @@ Answer ask(const Ask& request) {
   return run_blocking(send(request));
 }
 
+double metric_of(const std::string& node_url, const std::string& name) {
+  const auto text = ask({.url = node_url + "/metrics"}).body;
+  double sum = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    const auto line = text.substr(at, end - at);
+    at = end + 1;
+    if (line.starts_with(name + " ") || line.starts_with(name + "{")) sum += std::stod(line.substr(line.rfind(' ')));
+  }
+  return sum;
+}
+
 std::uint16_t free_port() {
   asio::io_context context;
   asio::ip::tcp::acceptor acceptor(context, {asio::ip::make_address("127.0.0.1"), 0});

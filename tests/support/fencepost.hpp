@@ -57,6 +57,8 @@ struct Ask {
   std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
 };
 Answer ask(const Ask& request);
+// What a node's metric stands at, over all its labels or those that `name` ends with; 0 when there is none.
+double metric_of(const std::string& node_url, const std::string& name);
 
 std::uint16_t free_port();
 

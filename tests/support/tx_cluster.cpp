@@ -141,6 +141,18 @@ void TxNode::signal(int number) {
   child_->signal(number);
 }
 
+void TxNode::resume() {
+  // "pid (name) state …": a signal that came before it has stopped would be lost.
+  const auto stat = fmt::format("/proc/{}/stat", child_->pid());
+  const bool stopped = eventually([&] {
+    const auto text = read_file(stat);
+    const auto name_end = text.rfind(')');
+    return name_end != std::string::npos && text.substr(name_end + 2, 1) == "T";
+  });
+  if (!stopped) throw Exception(internal("node_not_stopped", "the node did not stop where it should:\n" + output()));
+  signal(SIGCONT);
+}
+
 void TxNode::kill() {
   child_->stop_blocking({{SIGKILL, 0s}});
 }
@@ -162,15 +174,7 @@ std::string TxNode::output() const {
 }
 
 double TxNode::metric(const std::string& name) const {
-  const auto text = ask({.url = url("/metrics")}).body;
-  double sum = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto end = std::min(text.find('\n', at), text.size());
-    const auto line = text.substr(at, end - at);
-    at = end + 1;
-    if (line.starts_with(name + " ") || line.starts_with(name + "{")) sum += std::stod(line.substr(line.rfind(' ')));
-  }
-  return sum;
+  return metric_of(url(""), name);
 }
 
 TxCluster::TxCluster(TxClusterOptions options) : options_(std::move(options)) {

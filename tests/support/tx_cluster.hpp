@@ -68,6 +68,7 @@ class TxNode {
   void launch(const std::vector<std::string>& env = {});
   void await_ready();
   void signal(int number);
+  void resume();      // once it has stopped, by SIGSTOP or at a test point
   void kill();        // and waits for its end
   ExitStatus stop();  // SIGTERM, and waits
   bool dies();        // by itself, within kPatience
