@@ -139,30 +139,33 @@ case $what in
     done
     report pool-graphile "$(pool random 1 16)" "tx/s" "$(graphile 20000)" 3.0
     sql "SELECT format('%-22s %s %% of updates were HOT', relname, 100 * n_tup_hot_upd / nullif(n_tup_upd, 0))
-           FROM pg_stat_user_tables WHERE schemaname = 'economy' AND relname IN ('pending_transfers', 'accounts', 'transfer_work')"
-    sql "SELECT format('%-22s %s bytes a row, of which dead %s %%', relname,
-                       pg_relation_size(relid) / greatest(n_live_tup, 1),
-                       100 * n_dead_tup / greatest(n_live_tup + n_dead_tup, 1))
-           FROM pg_stat_user_tables WHERE schemaname = 'economy' AND relname IN ('pending_transfers', 'transactions', 'transfer_work')"
+           FROM pg_stat_user_tables WHERE schemaname = 'economy' AND relname IN ('pending_transfers', 'accounts')"
+    sql "SELECT format('%-22s %s MB, %s rows, of which dead %s %%', relname, pg_relation_size(relid) >> 20,
+                       n_live_tup + n_dead_tup, 100 * n_dead_tup / greatest(n_live_tup + n_dead_tup, 1))
+           FROM pg_stat_user_tables
+          WHERE schemaname = 'economy' AND relname IN ('pending_transfers', 'transactions', 'transfer_work')"
     deadlocks
     ;;
   latency)
     start
     # Completed is what another session sees, after the commit: it looks all the time.
-    sql "CREATE TABLE seen (transfer_id uuid PRIMARY KEY, seen_at timestamptz NOT NULL);
+    sql "CREATE TABLE seen (id bigint PRIMARY KEY, transfer_id uuid NOT NULL, seen_at timestamptz NOT NULL);
          CREATE PROCEDURE watch(p_count integer) LANGUAGE plpgsql AS \$\$
+         DECLARE
+           v_last bigint := (SELECT max(id) FROM economy.transactions);
          BEGIN
            LOOP
              INSERT INTO seen
-             SELECT t.transfer_id, clock_timestamp()
-               FROM (SELECT transfer_id FROM economy.transactions WHERE kind = 'transfer' ORDER BY id DESC LIMIT 5) AS t
-                 ON CONFLICT DO NOTHING;
-             EXIT WHEN (SELECT count(*) FROM seen) >= p_count;
+             SELECT t.id, t.transfer_id, clock_timestamp()
+               FROM economy.transactions AS t
+              WHERE t.kind = 'transfer' AND t.id > v_last;
+             IF FOUND THEN SELECT max(id) INTO v_last FROM seen; END IF;
              COMMIT;
-             PERFORM pg_sleep(0.0003);
+             EXIT WHEN (SELECT count(*) FROM seen) >= p_count;
+             PERFORM pg_sleep(0.0005);
            END LOOP;
          END \$\$"
-    sql "CALL watch(200)" &
+    PGOPTIONS="-c synchronous_commit=off" sql "CALL watch(200)" &
     watcher=$!
     for ((i = 0; i < 200; i++)); do
       curl -s -o /dev/null -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' "$url/api/v1/transfers" \
