@@ -275,9 +275,11 @@ BEGIN
     v_items := v_items || economy._items(v_checks, 'check');
     v_parties := economy._lock_parties(v_items);
     r := economy._settle(v_items, v_parties, false, NULL);
-    PERFORM economy._show_completed(v_approved, v_parties.at);
-    SELECT d.approved, d.waiting, d.denied INTO approved, waiting, denied
-      FROM economy._show_checked(v_items, r.verdicts, false, v_parties.at) AS d;
+    IF completed > 0 THEN PERFORM economy._show_completed(v_approved, v_parties.at); END IF;
+    IF cardinality(v_items) > completed THEN
+      SELECT d.approved, d.waiting, d.denied INTO approved, waiting, denied
+        FROM economy._show_checked(v_items, r.verdicts, false, v_parties.at) AS d;
+    END IF;
     more := more OR r.woken > 0 OR approved > 0;
   END IF;
   IF NOT more THEN
