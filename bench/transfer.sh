@@ -150,9 +150,7 @@ case $what in
     start
     # Completed is what another session sees, after the commit: it looks all the time.
     sql "CREATE TABLE seen (id bigint PRIMARY KEY, transfer_id uuid NOT NULL, seen_at timestamptz NOT NULL);
-         CREATE PROCEDURE watch(p_count integer) LANGUAGE plpgsql AS \$\$
-         DECLARE
-           v_last bigint := (SELECT max(id) FROM economy.transactions);
+         CREATE PROCEDURE watch(v_last bigint, p_count integer) LANGUAGE plpgsql AS \$\$
          BEGIN
            LOOP
              INSERT INTO seen
@@ -165,7 +163,8 @@ case $what in
              PERFORM pg_sleep(0.0005);
            END LOOP;
          END \$\$"
-    PGOPTIONS="-c synchronous_commit=off" sql "CALL watch(200)" &
+    last=$(sql "SELECT max(id) FROM economy.transactions")
+    PGOPTIONS="-c synchronous_commit=off" sql "CALL watch($last, 200)" &
     watcher=$!
     for ((i = 0; i < 200; i++)); do
       curl -s -o /dev/null -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' "$url/api/v1/transfers" \
