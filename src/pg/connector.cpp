@@ -82,7 +82,8 @@ Opened open_and_set_up(const ConnectOptions& options) {
       "SET DateStyle = 'ISO, YMD';"
       "SET bytea_output = 'hex';"
       "SET client_min_messages = 'warning';"
-      // A statement after a lock must see what was committed before the lock was granted, whatever the role's default is.
+      // A statement after a lock must see what was committed before the lock was granted, whatever the role's default
+      // is.
       "SET default_transaction_isolation = 'read committed';"
       // Ours go by index; a plan that does not was made while the table was empty (pg/statistics_keeper.hpp).
       "SET enable_seqscan = off; SET jit = off;"
@@ -114,12 +115,13 @@ Connector::~Connector() {
 awaitable<std::shared_ptr<Connection>> Connector::connect(Executor executor, Deadline deadline) {
   const auto answer = std::make_shared<Completion<Opened>>(executor);
   // The guard keeps the loop running until this has come home, also when nobody waits for it any more.
-  asio::post(threads_, [executor, answer, options = options_, guard = asio::make_work_guard(executor)]() mutable {
-    // Only this holds it: the caller has given up while it stood in line.
-    const bool wanted = answer.use_count() > 1;
-    auto opened = std::make_shared<Opened>(wanted ? open_and_set_up(options) : std::unexpected("given up"));
-    asio::post(executor, [answer = std::move(answer), opened] { answer->complete(std::move(*opened)); });
-  });
+  asio::post(threads_,
+             [executor, answer = answer, options = options_, guard = asio::make_work_guard(executor)]() mutable {
+               // Only this holds it: the caller has given up while it stood in line.
+               const bool wanted = answer.use_count() > 1;
+               auto opened = std::make_shared<Opened>(wanted ? open_and_set_up(options) : std::unexpected("given up"));
+               asio::post(executor, [answer = std::move(answer), opened] { answer->complete(std::move(*opened)); });
+             });
   const auto limit = std::min(deadline, std::chrono::steady_clock::now() + patience_);
   if (!co_await answer->wait(limit)) throw ConnectionLost("no connection in time");
   auto& opened = answer->value();

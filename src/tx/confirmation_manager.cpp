@@ -77,6 +77,7 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
     if (any) test_point("reorg.committed");
   }
   std::vector<std::pair<SignerLease, std::int64_t>> from_nonces;
+  from_nonces.reserve(lowest.size());
   for (const auto& [key, low] : lowest) from_nonces.push_back(low);
   // Those behind may have left the pool with it.
   co_await make_due_from(chain_.database.pool(), chain_.node(), std::move(from_nonces));

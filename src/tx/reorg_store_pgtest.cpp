@@ -10,13 +10,10 @@ class ReorgStore : public ProtocolTest {
  protected:
   // With the nonces 0, 1, 2, due in an hour.
   std::vector<Uuid> three(const SignerLease& lease) {
-    std::vector<NewTx> items;
-    std::vector<Uuid> made;
-    for (int i = 0; i < 3; ++i) items.push_back(new_tx(lease.key));
+    const std::vector<NewTx> items{new_tx(lease.key), new_tx(lease.key), new_tx(lease.key)};
     with([&](pg::Pool& pool) -> awaitable<> { co_await create_batch(pool, "node-a", {{lease, 0}}, items); });
-    for (const auto& item : items) made.push_back(item.tx_id);
     admin.must("UPDATE managed_tx SET state = 'TRACKING', next_resubmit_at = clock_timestamp() + interval '1 h'");
-    return made;
+    return {items[0].tx_id, items[1].tx_id, items[2].tx_id};
   }
 
   template <class Body>

@@ -189,6 +189,7 @@ inline std::vector<Order> all_orders(const std::vector<std::size_t>& lengths) {
 }
 inline std::vector<Order> all_orders(const std::vector<Script>& scripts) {
   std::vector<std::size_t> lengths;
+  lengths.reserve(scripts.size());
   for (const auto& script : scripts) lengths.push_back(script.size());
   return all_orders(lengths);
 }
@@ -201,6 +202,7 @@ class Theatre {
   void play(std::vector<Part> parts, const Order& order) {
     trace_.clear();
     std::vector<Actor> actors;
+    actors.reserve(parts.size());
     for (auto& part : parts) actors.emplace_back(part);
     for (const auto whose : order) {
       ++actors[whose].owed;

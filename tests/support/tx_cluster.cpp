@@ -101,6 +101,7 @@ awaitable<std::vector<Answer>> send_all(std::vector<Ask> asks, std::chrono::mill
                                                                    .max_connections_per_origin = kConnections,
                                                                    .max_waiting_per_origin = asks.size() + 1});
   std::vector<awaitable<Answer>> tasks;
+  tasks.reserve(asks.size());
   for (auto& ask : asks) tasks.push_back(send_one(client, std::move(ask)));
   co_return co_await gather(std::move(tasks));
 }
