@@ -119,15 +119,20 @@ Result<Endpoint> Endpoint::parse(std::string_view text) {
   return endpoint;
 }
 
-TlsContext::TlsContext(const std::string& ca_file) : context(asio::ssl::context::tls_client) {
-  context.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
-                      asio::ssl::context::no_tlsv1_1);
-  context.set_verify_mode(asio::ssl::verify_peer);
-  context.set_default_verify_paths();
+TlsContext::TlsContext(const std::string& ca_file) {
+  context_.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                       asio::ssl::context::no_tlsv1_1);
+  context_.set_verify_mode(asio::ssl::verify_peer);
   if (ca_file.empty()) return;
   boost::system::error_code ec;
-  context.load_verify_file(ca_file, ec);
+  context_.load_verify_file(ca_file, ec);
   if (ec) throw Exception(invalid("bad_ca_file", fmt::format("cannot load {}: {}", ca_file, ec.message())));
+}
+
+asio::ssl::context& TlsContext::get() {
+  if (!trusts_system_) context_.set_default_verify_paths();
+  trusts_system_ = true;
+  return context_;
 }
 
 struct Deadline::State {
@@ -163,7 +168,7 @@ ClientConnection::ClientConnection(Executor executor, const Endpoint& endpoint, 
                                    const ClientOptions& options)
     : executor_(executor),
       options_(options),
-      stream_(endpoint.tls ? std::variant<Socket, TlsStream>(std::in_place_index<1>, Socket(executor), tls.context)
+      stream_(endpoint.tls ? std::variant<Socket, TlsStream>(std::in_place_index<1>, Socket(executor), tls.get())
                            : std::variant<Socket, TlsStream>(std::in_place_index<0>, executor)),
       buffer_(options.max_header_bytes + kReadAhead) {}
 

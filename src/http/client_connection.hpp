@@ -34,7 +34,12 @@ struct Endpoint {
 class TlsContext {
  public:
   explicit TlsContext(const std::string& ca_file);
-  asio::ssl::context context;
+  // The system's authorities are read when they are first asked for: that takes longer than many a plain exchange.
+  asio::ssl::context& get();
+
+ private:
+  asio::ssl::context context_{asio::ssl::context::tls_client};
+  bool trusts_system_ = false;
 };
 
 // Fails everything a connection is waiting for when time is up. One timer, moved from phase to phase.
