@@ -61,6 +61,7 @@ DECLARE
   v economy._parties;
   v_guilds bigint[];
   v_members bigint[];
+  v_any_missing boolean;
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN
     RAISE EXCEPTION 'money moves only in READ COMMITTED transactions' USING ERRCODE = 'invalid_transaction_state',
@@ -70,8 +71,11 @@ BEGIN
   SELECT array_agg(CASE WHEN l.here THEN l.rank ELSE 0 END) FILTER (WHERE l.side = 0),
          array_agg(CASE WHEN l.here THEN l.rank ELSE 0 END) FILTER (WHERE l.side = 1),
          array_agg(l.guild_id) FILTER (WHERE l.here AND l.nth = 1),
-         array_agg(l.member_id) FILTER (WHERE l.here AND l.nth = 1)
-    INTO v.payers, v.targets, v_guilds, v_members
+         array_agg(l.member_id) FILTER (WHERE l.here AND l.nth = 1),
+         bool_or((SELECT true FROM economy.accounts AS a
+                   WHERE a.guild_id = l.guild_id AND a.member_id = l.member_id) IS NULL)
+           FILTER (WHERE l.here AND l.nth = 1)
+    INTO v.payers, v.targets, v_guilds, v_members, v_any_missing
     FROM (SELECT l.*,
                  (dense_rank() OVER (ORDER BY NOT l.here, l.guild_id, l.member_id))::integer AS rank,
                  row_number() OVER (PARTITION BY NOT l.here, l.guild_id, l.member_id ORDER BY l.n, l.side) AS nth
@@ -81,11 +85,7 @@ BEGIN
                     FROM unnest(p_items) WITH ORDINALITY AS k
                    CROSS JOIN generate_series(0, 1) AS s(side)) AS l
            ORDER BY l.n, l.side) AS l;
-  PERFORM
-     FROM unnest(v_guilds, v_members) AS k(guild_id, member_id)
-    WHERE (SELECT true FROM economy.accounts AS a
-            WHERE a.guild_id = k.guild_id AND a.member_id = k.member_id) IS NULL;
-  IF FOUND THEN
+  IF v_any_missing THEN
     INSERT INTO economy.accounts (guild_id, member_id)
     SELECT k.guild_id, k.member_id
       FROM unnest(v_guilds, v_members) AS k(guild_id, member_id)

@@ -218,6 +218,8 @@ LANGUAGE plpgsql AS $$
 DECLARE
   v_begun_at timestamptz := clock_timestamp();
   v_lane smallint;
+  v_oldest timestamptz;
+  v_lanes smallint[] := '{}';  -- where something was due
   v_checks uuid[] := '{}';
   v_approved uuid[] := '{}';
   v_items economy._item[];
@@ -232,17 +234,26 @@ BEGIN
   denied := 0;
   more := false;
   busy := false;
-  FOR v_lane IN
-    SELECT l.lane
-      FROM generate_series(0, 63) AS l(lane)
-     CROSS JOIN LATERAL (SELECT w.due_at
-                           FROM economy.transfer_work AS w
-                          WHERE w.lane = l.lane
-                            AND w.due_at <= v_begun_at
-                          ORDER BY w.due_at
-                          LIMIT 1) AS oldest
-     ORDER BY oldest.due_at
+  -- The lanes that have work, each with its oldest: from one to the next by the index, for most are empty.
+  FOR v_lane, v_oldest IN
+      WITH RECURSIVE oldest AS (
+        (SELECT w.lane, w.due_at FROM economy.transfer_work AS w ORDER BY w.lane, w.due_at LIMIT 1)
+         UNION ALL
+        SELECT next.lane, next.due_at
+          FROM oldest AS o
+         CROSS JOIN LATERAL (SELECT w.lane, w.due_at
+                               FROM economy.transfer_work AS w
+                              WHERE w.lane > o.lane
+                              ORDER BY w.lane, w.due_at
+                              LIMIT 1) AS next
+      )
+      SELECT o.lane, o.due_at FROM oldest AS o ORDER BY o.due_at
   LOOP
+    IF v_oldest > v_begun_at THEN
+      next_due_at := v_oldest;
+      EXIT;
+    END IF;
+    v_lanes := v_lanes || v_lane;
     IF NOT pg_try_advisory_xact_lock(economy._lane_class(), v_lane) THEN
       busy := true;
       CONTINUE;
@@ -272,7 +283,7 @@ BEGIN
     -- What is completed first may give those that are checked next what they lack.
     v_items := economy._items(v_approved, 'complete');
     completed := cardinality(v_items);
-    v_items := v_items || economy._items(v_checks, 'check');
+    IF v_checks <> '{}' THEN v_items := v_items || economy._items(v_checks, 'check'); END IF;
     v_parties := economy._lock_parties(v_items);
     r := economy._settle(v_items, v_parties, false, NULL);
     IF completed > 0 THEN PERFORM economy._show_completed(v_approved, v_parties.at); END IF;
@@ -282,15 +293,15 @@ BEGIN
     END IF;
     more := more OR r.woken > 0 OR approved > 0;
   END IF;
-  IF NOT more THEN
-    SELECT min(first.due_at) INTO next_due_at
-      FROM generate_series(0, 63) AS l(lane)
+  IF NOT more AND v_lanes <> '{}' THEN
+    SELECT least(next_due_at, min(next.due_at)) INTO next_due_at
+      FROM unnest(v_lanes) AS l(lane)
      CROSS JOIN LATERAL (SELECT w.due_at
                            FROM economy.transfer_work AS w
                           WHERE w.lane = l.lane
                             AND w.due_at > v_begun_at
                           ORDER BY w.due_at
-                          LIMIT 1) AS first;
+                          LIMIT 1) AS next;
   END IF;
 END $$;
 

@@ -116,9 +116,14 @@ TEST_F(TransferManagerTest, what_was_told_to_a_lost_session_is_found_when_it_is_
     tamper(fmt::format("UPDATE economy.transfer_work SET due_at = {0}, next_attempt_at = {0}", when));
   };
   const auto looks = [&] { return metric("worker_runs_total{result=\"ok\",worker=\"transfer_coordinator\"}"); };
+  // It had meant to come back for the first retry; that time passes, and when told to look it finds none that is near.
+  const auto retry_at = db.exec("SELECT due_at FROM economy.transfer_work");
   due("clock_timestamp() + interval '1 h'");
+  ASSERT_TRUE(eventually(
+      [&] { return db.exec("SELECT clock_timestamp() > '" + retry_at + "'::timestamptz + interval '0.2 s'") == "t"; }));
   const auto before = looks();
-  ASSERT_TRUE(eventually([&] { return looks() > before; })) << "it has not looked since";
+  db.exec("NOTIFY economy_work");
+  ASSERT_TRUE(eventually([&] { return looks() > before; }));
   due("clock_timestamp()");  // and tells nobody
   EXPECT_EQ(db.exec("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() "
                     "AND application_name LIKE 'fencepost hears %'"),
