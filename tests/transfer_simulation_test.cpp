@@ -23,7 +23,9 @@ namespace json = boost::json;
 constexpr std::size_t kNodes = 3;
 constexpr std::size_t kClients = 6;
 constexpr std::size_t kActions = 40;  // of one client in one round
-constexpr std::int64_t kMembers = 8;
+constexpr std::int64_t kMembers = 8;  // of a guild
+constexpr std::int64_t kGovernment = 2;
+constexpr std::int64_t kSometimesGovernment = 3;
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -76,12 +78,17 @@ class Plan {
     const auto dice = below(100);
     const auto member = 1 + static_cast<std::int64_t>(below(kMembers));
     const auto account = fmt::format("/api/v1/guilds/{}/accounts/{}", guild, member);
-    if (dice < 8) {
+    if (dice < 9) {
       return {.method = "POST",
-              .path = account + "/mint",
+              .path = account + (dice < 6 ? "/mint" : "/burn"),
               .body = {{"amount", std::to_string(1 + below(200))}, {"reason", "simulation"}, {"idempotencyKey", key}}};
     }
-    if (dice < 11) {
+    if (dice < 10) {
+      return {.method = "PUT",
+              .path = fmt::format("/api/v1/guilds/{}/accounts/{}/kind", guild, kSometimesGovernment),
+              .body = {{"kind", below(2) == 0 ? "government" : "member"}, {"reason", "simulation"}}};
+    }
+    if (dice < 12) {
       return {.method = "PATCH",
               .path = fmt::format("/api/v1/guilds/{}/settings", guild),
               .body = {{"cooldownSeconds", static_cast<std::int64_t>(below(3))},
@@ -255,7 +262,7 @@ class TransferSimulation : public testing::Test {
 
 TEST_F(TransferSimulation, the_books_balance_whatever_happens) {
   const auto seed = from_environment("FENCEPOST_TEST_SEED", 1);
-  const auto rounds = from_environment("FENCEPOST_TEST_ROUNDS", 8);
+  const auto rounds = from_environment("FENCEPOST_TEST_ROUNDS", 60);
   for (std::int64_t guild = 1; guild <= 2; ++guild) {
     for (std::int64_t member = 1; member <= kMembers; ++member) {
       ASSERT_EQ(cluster_
@@ -264,6 +271,10 @@ TEST_F(TransferSimulation, the_books_balance_whatever_happens) {
                     .status,
                 201U);
     }
+    ASSERT_EQ(ask({"PUT", cluster_.node(0).url(fmt::format("/api/v1/guilds/{}/accounts/{}/kind", guild, kGovernment)),
+                   cluster_.key(), R"({"kind": "government", "reason": "beginning"})"})
+                  .status,
+              200U);
   }
   for (std::size_t round = 0; round < rounds; ++round) {
     SCOPED_TRACE(fmt::format("seed {}, round {}", seed, round));
@@ -277,6 +288,10 @@ TEST_F(TransferSimulation, the_books_balance_whatever_happens) {
     EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.transfer_denials WHERE reason = '" + reason + "'"), "0")
         << reason;
   }
+  EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.transactions WHERE kind = 'burn'"), "0");
+  EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.transactions WHERE kind = 'transfer' AND debit_id = " +
+                         std::to_string(kGovernment)),
+            "0");
   EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.pending_transfers WHERE status = 'completed' AND expires_at < "
                          "created_at + interval '1 min'"),
             "0")
