@@ -20,6 +20,10 @@ class TransferApi : public testing::Test {
     std::ofstream(config_) << "database:\n  dsn: \"" << db_.dsn() << "\"\nhttp:\n  port: " << port_ << "\n"
                            << "transfer: {audit_interval: 1s}\n";
     ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
+    serve();
+  }
+
+  void serve() {
     node_.emplace(std::vector<std::string>{"serve", "--config", config_.string()}, dir_ / "output");
     ASSERT_TRUE(eventually([&] { return ask({.url = url("/readyz")}).status == 200; }, 30s)) << node_->output();
   }
@@ -84,7 +88,12 @@ TEST_F(TransferApi, tells_how_the_pool_and_the_money_stand) {
   EXPECT_TRUE(eventually([&] { return metric_of(url(""), "transfer_pool_oldest_waiting_seconds") > 0; }, 60s));
   ASSERT_EQ(post("/guilds/7/accounts/1/mint", admin, kMint).status, 201U);
   EXPECT_TRUE(stands_at("transfer_pool_waiting", 0));
-  EXPECT_EQ(metric_of(url(""), "transfer_audit_wrong"), 0);
+  // Also where there is nothing to tell.
+  const auto metrics = ask({.url = url("/metrics")}).body;
+  for (const std::string name : {"\npg_notification_queue_usage ", "transfer_pool_oldest_approved_seconds 0",
+                                 "transfer_audit_wrong{check=\"balances_are_their_entries\"} 0"}) {
+    EXPECT_NE(metrics.find(name), std::string::npos) << name;
+  }
   db_.exec("UPDATE economy.accounts SET balance = balance + 5 WHERE guild_id = 7 AND member_id = 1");
   EXPECT_TRUE(stands_at("transfer_audit_wrong{check=\"balances_are_their_entries\"}", 1));
 }
@@ -114,6 +123,33 @@ TEST_F(TransferApiByPool, without_a_mode_a_transfer_waits_where_the_pool_is_swit
   const auto at_once = std::string(kWithoutMode).replace(0, 1, R"({"mode": "sync", )");
   EXPECT_EQ(post("/transfers", admin, at_once).code(), "insufficient_balance");
 }
+
+// kill -9 when a transfer is approved and not completed, and when it has just been completed.
+class TransferApiKilled : public TransferApi, public testing::WithParamInterface<const char*> {};
+
+TEST_P(TransferApiKilled, an_approved_transfer_is_completed_once_by_whoever_comes_next) {
+  const auto admin = key({"--scope", "admin"});
+  ASSERT_EQ(post("/guilds/7/accounts/1/mint", admin, kMint).status, 201U);
+  node_->kill();
+  ::setenv("FENCEPOST_TEST_KILL_AT", GetParam(), 1);
+  serve();
+  ::unsetenv("FENCEPOST_TEST_KILL_AT");
+  const bool at_once = GetParam() == std::string_view("transfer.approved");
+  // Nobody gets to it before the node is dead.
+  if (at_once) db_.exec("ALTER FUNCTION economy.fn_process_due RENAME TO fn_process_later");
+  const auto lost = post("/transfers", admin, kTransfer);
+  EXPECT_TRUE(lost.status == 0 || lost.status == 202) << lost.body;
+  ASSERT_TRUE(eventually([&] { return !node_->running(); })) << "it has not died there";
+  EXPECT_EQ(db_.exec("SELECT status FROM economy.pending_transfers"), at_once ? "approved" : "completed");
+  if (at_once) db_.exec("ALTER FUNCTION economy.fn_process_later RENAME TO fn_process_due");
+  serve();
+  EXPECT_TRUE(eventually([&] { return db_.exec("SELECT status FROM economy.pending_transfers") == "completed"; }));
+  EXPECT_EQ(db_.exec("SELECT count(*) FROM economy.transactions WHERE kind = 'transfer'"), "1");
+  EXPECT_EQ(get("/transfers/audit", admin).json().at("ok"), true);
+}
+
+INSTANTIATE_TEST_SUITE_P(at, TransferApiKilled, testing::Values("transfer.approved", "transfer.completed"),
+                         [](const auto& info) { return std::string(info.param).substr(9); });
 
 }  // namespace
 }  // namespace fencepost::test

@@ -81,7 +81,10 @@ CREATE TABLE economy.transactions (
   CONSTRAINT transactions_leave_no_debt
     CHECK ((debit_id = 0 OR debit_after >= 0) AND (credit_id = 0 OR credit_after >= 0)),
   CONSTRAINT transactions_texts_are_short
-    CHECK (length(reason) <= 500 AND octet_length(idempotency_key) BETWEEN 1 AND 128)
+    CHECK (length(reason) <= 500 AND octet_length(idempotency_key) BETWEEN 1 AND 128),
+  CONSTRAINT transactions_metadata_can_be_told
+    CHECK (jsonb_typeof(metadata) = 'object' AND octet_length(metadata::text) <= 8192
+           AND NOT jsonb_path_exists(metadata, 'strict $.**{17}'))
 );
 CREATE INDEX transactions_debit ON economy.transactions (guild_id, debit_id, id);
 CREATE INDEX transactions_credit ON economy.transactions (guild_id, credit_id, id);
@@ -133,8 +136,14 @@ CREATE TABLE economy.pending_transfers (
     CHECK (amount > 0 AND guild_id > 0 AND initiator_id > 0 AND target_id > 0 AND initiator_id <> target_id),
   CONSTRAINT pending_transfers_texts_are_short
     CHECK (length(reason) <= 500 AND octet_length(idempotency_key) BETWEEN 1 AND 128),
+  -- Metadata is neither long nor deep, so that a page of them can be told; its text counts, in which 1e300 has 301 digits.
+  CONSTRAINT pending_transfers_metadata_can_be_told
+    CHECK (jsonb_typeof(metadata) = 'object' AND octet_length(metadata::text) <= 8192
+           AND NOT jsonb_path_exists(metadata, 'strict $.**{17}')),
   CONSTRAINT pending_transfers_can_be_told
-    CHECK (jsonb_typeof(metadata) = 'object' AND expires_at < '9999-01-01' AND created_at < '9999-01-01')
+    CHECK (jsonb_typeof(checks) = 'object' AND retry_count BETWEEN 0 AND 1001
+           AND expires_at >= '1970-01-01' AND expires_at < '9999-01-01'
+           AND created_at >= '1970-01-01' AND created_at < '9999-01-01')
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX pending_transfers_guild ON economy.pending_transfers (guild_id, seq);
 -- Per payer, because whoever creates holds the payer's lock: that is what makes one key one transfer in both modes.
@@ -158,8 +167,11 @@ CREATE TABLE economy.transfer_work (
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX transfer_work_due ON economy.transfer_work (lane, due_at, seq);
 CREATE INDEX transfer_work_expires ON economy.transfer_work (expires_at) WHERE NOT approved;
-CREATE INDEX transfer_work_payer ON economy.transfer_work (guild_id, initiator_id, seq) WHERE NOT approved;
--- Those that a credit may help, who must be found without looking at all that wait for something else.
+CREATE INDEX transfer_work_waiting ON economy.transfer_work (guild_id, seq) WHERE NOT approved;
+-- Those that another cooldown or limit may help, and those that a credit may: each must be found without looking at
+-- all that wait for something else.
+CREATE INDEX transfer_work_throttled ON economy.transfer_work (guild_id, initiator_id, seq)
+  WHERE NOT approved AND failed_on & 6 <> 0;
 CREATE INDEX transfer_work_poor ON economy.transfer_work (guild_id, initiator_id, seq)
   WHERE NOT approved AND failed_on & 1 = 1;
 
@@ -186,6 +198,10 @@ CREATE TABLE economy.operations (
   detail       jsonb       NOT NULL
 );
 CREATE INDEX operations_guild ON economy.operations (guild_id, operation_id);
+CREATE TRIGGER operations_are_immutable BEFORE UPDATE OR DELETE ON economy.operations
+  FOR EACH ROW EXECUTE FUNCTION economy._refuse('the record of operators is never changed');
+CREATE TRIGGER operations_are_kept BEFORE TRUNCATE ON economy.operations
+  FOR EACH STATEMENT EXECUTE FUNCTION economy._refuse('the record of operators is never changed');
 
 -- ── The status machine ────────────────────────────────────────────────────────────────────────────────────────────
 --   pending → checking → approved → completed        completed and rejected are for ever
@@ -226,6 +242,17 @@ CREATE TRIGGER pending_transfers_machine BEFORE UPDATE ON economy.pending_transf
 CREATE TRIGGER pending_transfers_kept BEFORE DELETE ON economy.pending_transfers
   FOR EACH ROW WHEN (OLD.status NOT IN ('completed', 'rejected'))
   EXECUTE FUNCTION economy._refuse('a transfer that is not finished cannot be deleted: cancel it');
+-- With it goes what is kept beside it.
+CREATE FUNCTION economy._forget_denials() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM economy.transfer_denials AS d
+   USING gone
+   WHERE d.guild_id = gone.guild_id AND d.seq = gone.seq;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER pending_transfers_gone AFTER DELETE ON economy.pending_transfers
+  REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION economy._forget_denials();
 CREATE TRIGGER pending_transfers_not_emptied BEFORE TRUNCATE ON economy.pending_transfers
   FOR EACH STATEMENT EXECUTE FUNCTION economy._refuse('transfers that are not finished cannot be deleted');
 

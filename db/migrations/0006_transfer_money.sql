@@ -107,6 +107,59 @@ BEGIN
   RETURN v;
 END $$;
 
+-- Which items cannot be done now because somebody keeps one of their accounts, locked or being opened. Those of the
+-- others are locked afterwards, in the same order as ever, and nobody was waited for: a stranger who forgets to commit
+-- may hold up those who deal with the same accounts, and nobody else.
+CREATE FUNCTION economy._kept(p_items economy._item[]) RETURNS boolean[]
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_guilds bigint[];
+  v_members bigint[];
+  v_free text[];
+  v_kept boolean[];
+BEGIN
+  SELECT array_agg(k.guild_id), array_agg(k.member_id) INTO v_guilds, v_members
+    FROM (SELECT DISTINCT i.guild_id, side.member_id
+            FROM unnest(p_items) AS i
+           CROSS JOIN LATERAL (VALUES (i.initiator_id), (CASE WHEN i.step <> 'check' THEN i.target_id END))
+                 AS side(member_id)
+           WHERE i.step IS NOT NULL
+             AND side.member_id IS NOT NULL
+           ORDER BY i.guild_id, side.member_id) AS k;
+  PERFORM set_config('lock_timeout', '10ms', true);
+  FOR n IN 1 .. coalesce(cardinality(v_guilds), 0) LOOP
+    CONTINUE WHEN EXISTS (SELECT FROM economy.accounts AS a
+                           WHERE a.guild_id = v_guilds[n] AND a.member_id = v_members[n]);
+    BEGIN
+      INSERT INTO economy.accounts (guild_id, member_id) VALUES (v_guilds[n], v_members[n]) ON CONFLICT DO NOTHING;
+    EXCEPTION WHEN lock_not_available THEN
+      NULL;  -- whoever opens it is not done: it is not found below
+    END;
+  END LOOP;
+  SELECT coalesce(array_agg(a.guild_id || '/' || a.member_id), '{}') INTO v_free
+    FROM (SELECT a.guild_id, a.member_id
+            FROM unnest(v_guilds, v_members) AS k(guild_id, member_id)
+            JOIN economy.accounts AS a USING (guild_id, member_id)
+           ORDER BY a.guild_id, a.member_id
+             FOR NO KEY UPDATE OF a SKIP LOCKED) AS a;
+  SELECT array_agg(i.step IS NOT NULL
+                   AND NOT (i.guild_id || '/' || i.initiator_id = ANY (v_free)
+                            AND (i.step = 'check' OR i.guild_id || '/' || i.target_id = ANY (v_free)))
+                   ORDER BY i.ordinality) INTO v_kept
+    FROM unnest(p_items) WITH ORDINALITY AS i;
+  RETURN v_kept;
+END $$;
+
+-- Items without their steps, where they are marked.
+CREATE FUNCTION economy._without(p_items economy._item[], p_marked boolean[]) RETURNS economy._item[]
+LANGUAGE plpgsql AS $$
+BEGIN
+  FOR n IN 1 .. cardinality(p_items) LOOP
+    IF p_marked[n] THEN p_items[n].step := NULL; END IF;
+  END LOOP;
+  RETURN p_items;
+END $$;
+
 -- Makes due what waits for a balance that is there now: the first 16 of each credited payer that failed on it, in
 -- order, and of those the ones it suffices for. Who calls holds the accounts' locks: a check either was before and is
 -- seen here, or comes after and sees the balance. A row that is locked has somebody looking at it already.
@@ -225,7 +278,9 @@ BEGIN
                   END;
       v_verdict := ROW(v_failed, v_available, v_used[p], v_until, s.daily_limit, 'approved', i.retry_count,
                        coalesce(i.next_attempt_at, v_at), v_at, NOT v_early OR v_failed <> i.failed_before);
-      IF i.step = 'check' AND NOT v_early AND NOT p_fresh THEN v_verdict.retries := i.retry_count + 1; END IF;
+      IF i.step = 'check' AND NOT v_early AND NOT p_fresh AND v_failed <> 8 THEN
+        v_verdict.retries := i.retry_count + 1;
+      END IF;
       IF v_failed = 0 THEN
         IF v_kind[p] <> 'government' THEN
           v_used[p] := economy._add_used(v_used[p], i.amount);
@@ -370,7 +425,7 @@ DECLARE
 BEGIN
   IF NOT p_fresh THEN
     FOR n IN 1 .. cardinality(p_items) LOOP
-      CONTINUE WHEN p_items[n].step <> 'check';
+      CONTINUE WHEN p_items[n].step IS DISTINCT FROM 'check';
       IF v[n].status = 'rejected' THEN
         DELETE FROM economy.transfer_work WHERE transfer_id = p_items[n].transfer_id;
       ELSE
@@ -452,17 +507,23 @@ BEGIN
     FROM (SELECT * FROM inserted ORDER BY seq) AS i;
   IF v_items IS NULL THEN RETURN NULL; END IF;
   v_parties := economy._lock_parties(v_items);
-  SELECT i.idempotency_key, i.initiator_id INTO v_used
-    FROM inserted AS i
-   WHERE i.idempotency_key IS NOT NULL
-     AND (SELECT true
-            FROM economy.transactions AS t
-           WHERE t.guild_id = i.guild_id AND t.debit_id = i.initiator_id AND t.idempotency_key = i.idempotency_key
-             AND t.kind = 'transfer');
+  SELECT i.transfer_id, i.idempotency_key, i.initiator_id, i.id_is_used INTO v_used
+    FROM (SELECT i.*, (SELECT true FROM economy.transactions AS t WHERE t.transfer_id = i.transfer_id) AS id_is_used
+            FROM inserted AS i) AS i
+   WHERE i.id_is_used
+      OR i.idempotency_key IS NOT NULL
+         AND (SELECT true
+                FROM economy.transactions AS t
+               WHERE t.guild_id = i.guild_id AND t.debit_id = i.initiator_id AND t.idempotency_key = i.idempotency_key
+                 AND t.kind = 'transfer')
+   LIMIT 1;
   IF FOUND THEN
-    RAISE EXCEPTION 'idempotency key % of member % was used for a synchronous transfer', v_used.idempotency_key,
-                    v_used.initiator_id
-      USING ERRCODE = 'unique_violation';
+    RAISE EXCEPTION USING ERRCODE = 'unique_violation',
+      MESSAGE = CASE WHEN v_used.id_is_used
+                     THEN format('transfer %s has been carried out before', v_used.transfer_id)
+                     ELSE format('idempotency key %s of member %s was used for a synchronous transfer',
+                                 v_used.idempotency_key, v_used.initiator_id)
+                END;
   END IF;
   PERFORM economy._show_checked(v_items, (economy._settle(v_items, v_parties, true, NULL)).verdicts, true,
                                 v_parties.at);

@@ -1,8 +1,8 @@
 -- What a node calls. Arrays have one element for each item, in the caller's order, and so have the answers. Business
 -- outcomes are answers, never errors: an error means that nothing was done, and 40001 and 40P01 mean try again.
 
--- What a caller's arrays say, as items in its order; those that make no sense (no amount, no such id, to oneself) have
--- no step.
+-- What a caller's arrays say, as items in its order; those that make no sense (no amount, no such id, to oneself, or at
+-- once what is in the pool) have no step.
 CREATE FUNCTION economy._items_of(p_step text, p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[],
                                   p_target_ids bigint[], p_amounts bigint[], p_reasons text[], p_metadata text[],
                                   p_idempotency_keys text[]) RETURNS economy._item[]
@@ -12,6 +12,9 @@ DECLARE
 BEGIN
   SELECT array_agg(ROW(CASE WHEN k.guild_id > 0 AND k.initiator_id > 0 AND k.target_id > 0 AND k.amount > 0
                                  AND k.initiator_id <> k.target_id
+                                 AND (p_step <> 'now'
+                                      OR (SELECT true FROM economy.pending_transfers AS p
+                                           WHERE p.transfer_id = k.transfer_id) IS NULL)
                             THEN p_step
                        END,
                        k.place, coalesce(k.transfer_id, gen_random_uuid()), k.guild_id, k.initiator_id, k.target_id,
@@ -98,18 +101,25 @@ END $$;
 --   p_transfer_ids   NULL elements: made here
 --   p_metadata       JSON texts, NULL: {}
 --   p_expires_hours  NULL elements: the guild's default
--- Answers: outcome (created · existing · conflict · invalid), transfer_id (NULL when invalid; of a conflict, whose key
--- it is), status.
+--   p_patient        false: waits for nobody's locks, and what somebody keeps is `kept`
+-- Answers: outcome (created · existing · conflict · invalid · kept), transfer_id (NULL when invalid or kept; of a
+-- conflict, whose key it is), status.
 CREATE FUNCTION economy.fn_create_pending_transfers(
   p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[], p_target_ids bigint[], p_amounts bigint[],
-  p_reasons text[], p_metadata text[], p_expires_hours integer[], p_idempotency_keys text[])
+  p_reasons text[], p_metadata text[], p_expires_hours integer[], p_idempotency_keys text[],
+  p_patient boolean DEFAULT true)
 RETURNS TABLE (outcome text, transfer_id uuid, status text)
 LANGUAGE plpgsql AS $$
 DECLARE
   v_items economy._item[] := economy._items_of('check', p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids,
                                                p_amounts, p_reasons, p_metadata, p_idempotency_keys);
   v_classes economy._class[];
+  v_kept boolean[];
 BEGIN
+  IF NOT p_patient THEN
+    v_kept := economy._kept(v_items);
+    v_items := economy._without(v_items, v_kept);
+  END IF;
   IF economy._any_key(p_idempotency_keys) THEN
     PERFORM economy._lock_parties(v_items);  -- the payer's lock keeps a key from being used twice
     v_classes := economy._classify(v_items);
@@ -127,6 +137,7 @@ BEGIN
    ORDER BY k.place;
   RETURN QUERY
     SELECT CASE WHEN k.step IS NOT NULL THEN 'created'
+                WHEN v_kept[k.place] THEN 'kept'
                 WHEN k.outcome = 'repeat' THEN 'existing'
                 ELSE coalesce(k.outcome, 'invalid')
            END,
@@ -151,9 +162,10 @@ END $$;
 --   daily_limit           used_today, daily_limit
 --   conflict              transfer_id whose key it is; none when that came in the same set and was refused
 --   invalid
+--   kept                  when p_patient is false, which waits for nobody's locks: somebody keeps one of the accounts
 CREATE FUNCTION economy.fn_transfer_now(
   p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[], p_target_ids bigint[], p_amounts bigint[],
-  p_reasons text[], p_metadata text[], p_idempotency_keys text[])
+  p_reasons text[], p_metadata text[], p_idempotency_keys text[], p_patient boolean DEFAULT true)
 RETURNS TABLE (outcome text, transfer_id uuid, status text, ledger_id bigint, initiator_balance bigint,
                target_balance bigint, created_at timestamptz, available bigint, throttled_until timestamptz,
                used_today bigint, daily_limit bigint, woken integer)
@@ -161,17 +173,24 @@ LANGUAGE plpgsql AS $$
 DECLARE
   v_items economy._item[] := economy._items_of('now', p_transfer_ids, p_guild_ids, p_initiator_ids, p_target_ids,
                                                p_amounts, p_reasons, p_metadata, p_idempotency_keys);
-  v_parties economy._parties := economy._lock_parties(v_items);
+  v_parties economy._parties;
   v_classes economy._class[];
+  v_kept boolean[];
   r economy._settlement;
 BEGIN
+  IF NOT p_patient THEN
+    v_kept := economy._kept(v_items);
+    v_items := economy._without(v_items, v_kept);
+  END IF;
+  v_parties := economy._lock_parties(v_items);
   IF economy._any_key(p_idempotency_keys) THEN
     v_classes := economy._classify(v_items);
     v_items := economy._only_new(v_items, v_classes);
   END IF;
   r := economy._settle(v_items, v_parties, NULL, NULL);
   RETURN QUERY
-    SELECT CASE WHEN k.failed_on IS NULL THEN k.class
+    SELECT CASE WHEN v_kept[k.ordinality] THEN 'kept'
+                WHEN k.failed_on IS NULL THEN k.class
                 WHEN k.failed_on = 0 THEN CASE k.class WHEN 'repeat' THEN 'existing' ELSE 'completed' END
                 WHEN k.failed_on & 1 = 1 THEN 'insufficient_balance'
                 WHEN k.failed_on & 2 = 2 THEN 'cooldown'
@@ -206,54 +225,65 @@ END $$;
 
 -- Takes due work and does it, in one transaction: completes what is approved, checks again what waits. Lanes keep a
 -- guild's transfers in one pair of hands: they are done in order however many nodes there are, and no two nodes wait
--- for each other's accounts.
---   p_only   these and no others, to find the one that makes a set fail
+-- for each other's accounts. Every lane with due work gets its share, so that one guild with much of it does not keep
+-- the others waiting.
+--   p_only     these and no others, to find the one that makes a set fail
+--   p_patient  false: waits for nobody's locks; what somebody keeps is put off for a second
 -- Answers: how many of each; more: call again at once; busy: somebody else has a lane with due work; next_due_at: of
 -- what was not due yet when this began, so it may be past already.
-CREATE FUNCTION economy.fn_process_due(p_limit integer, p_only uuid[] DEFAULT NULL,
+CREATE FUNCTION economy.fn_process_due(p_limit integer, p_only uuid[] DEFAULT NULL, p_patient boolean DEFAULT true,
                                        OUT claimed integer, OUT completed integer, OUT approved integer,
-                                       OUT waiting integer, OUT denied integer, OUT more boolean, OUT busy boolean,
-                                       OUT next_due_at timestamptz)
+                                       OUT waiting integer, OUT denied integer, OUT put_off integer, OUT more boolean,
+                                       OUT busy boolean, OUT next_due_at timestamptz)
 LANGUAGE plpgsql AS $$
 DECLARE
   v_begun_at timestamptz := clock_timestamp();
+  v_lanes smallint[];  -- where something is due, the oldest first
   v_lane smallint;
-  v_oldest timestamptz;
-  v_lanes smallint[] := '{}';  -- where something was due
+  v_left integer;      -- lanes that have not had their turn
+  v_share integer;
   v_checks uuid[] := '{}';
   v_approved uuid[] := '{}';
   v_items economy._item[];
+  v_kept boolean[];
   v_parties economy._parties;
   r economy._settlement;
   c record;
 BEGIN
+  IF (p_limit > 0) IS NOT TRUE THEN
+    RAISE EXCEPTION 'nothing can be done with a limit of %', coalesce(p_limit::text, 'NULL')
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   claimed := 0;
   completed := 0;
   approved := 0;
   waiting := 0;
   denied := 0;
+  put_off := 0;
   more := false;
   busy := false;
-  -- The lanes that have work, each with its oldest: from one to the next by the index, for most are empty.
-  FOR v_lane, v_oldest IN
-      WITH RECURSIVE oldest AS (
-        (SELECT w.lane, w.due_at FROM economy.transfer_work AS w ORDER BY w.lane, w.due_at LIMIT 1)
-         UNION ALL
-        SELECT next.lane, next.due_at
-          FROM oldest AS o
-         CROSS JOIN LATERAL (SELECT w.lane, w.due_at
-                               FROM economy.transfer_work AS w
-                              WHERE w.lane > o.lane
-                              ORDER BY w.lane, w.due_at
-                              LIMIT 1) AS next
-      )
-      SELECT o.lane, o.due_at FROM oldest AS o ORDER BY o.due_at
-  LOOP
-    IF v_oldest > v_begun_at THEN
-      next_due_at := v_oldest;
-      EXIT;
-    END IF;
-    v_lanes := v_lanes || v_lane;
+  -- From lane to lane by the index: most are empty.
+  WITH RECURSIVE oldest AS (
+    (SELECT w.lane, w.due_at FROM economy.transfer_work AS w ORDER BY w.lane, w.due_at LIMIT 1)
+     UNION ALL
+    SELECT next.lane, next.due_at
+      FROM oldest AS o
+     CROSS JOIN LATERAL (SELECT w.lane, w.due_at
+                           FROM economy.transfer_work AS w
+                          WHERE w.lane > o.lane
+                          ORDER BY w.lane, w.due_at
+                          LIMIT 1) AS next
+  )
+  SELECT array_agg(o.lane ORDER BY o.due_at) FILTER (WHERE o.due_at <= v_begun_at),
+         min(o.due_at) FILTER (WHERE o.due_at > v_begun_at)
+    INTO v_lanes, next_due_at
+    FROM oldest AS o;
+  IF v_lanes IS NULL THEN RETURN; END IF;
+
+  v_left := cardinality(v_lanes);
+  FOREACH v_lane IN ARRAY v_lanes LOOP
+    v_share := CASE WHEN p_only IS NULL THEN (p_limit - claimed + v_left - 1) / v_left ELSE p_limit - claimed END;
+    v_left := v_left - 1;
     IF NOT pg_try_advisory_xact_lock(economy._lane_class(), v_lane) THEN
       busy := true;
       CONTINUE;
@@ -268,32 +298,46 @@ BEGIN
                AND w.due_at <= v_begun_at
                AND (p_only IS NULL OR w.transfer_id = ANY (p_only))
              ORDER BY w.due_at, w.seq
-             LIMIT p_limit - claimed
+             LIMIT v_share
                FOR UPDATE SKIP LOCKED) AS w;
     v_approved := v_approved || c.approved;
     v_checks := v_checks || c.checks;
     claimed := claimed + c.n;
-    IF claimed >= p_limit THEN
-      more := true;
-      EXIT;
-    END IF;
+    more := more OR c.n = v_share;
+    EXIT WHEN claimed >= p_limit;
   END LOOP;
 
   IF claimed > 0 THEN
     -- What is completed first may give those that are checked next what they lack.
     v_items := economy._items(v_approved, 'complete');
-    completed := cardinality(v_items);
     IF v_checks <> '{}' THEN v_items := v_items || economy._items(v_checks, 'check'); END IF;
+    IF NOT p_patient THEN
+      v_kept := economy._kept(v_items);
+      UPDATE economy.transfer_work AS w
+         SET due_at = clock_timestamp() + interval '1 s'
+        FROM ROWS FROM (unnest(v_items), unnest(v_kept)) AS k(step, place, transfer_id, guild_id, initiator_id, target_id,
+             amount, reason, metadata, idempotency_key, retry_count, expires_at, next_attempt_at, failed_before, kept)
+       WHERE k.kept
+         AND w.transfer_id = k.transfer_id;
+      GET DIAGNOSTICS put_off = ROW_COUNT;
+      v_items := economy._without(v_items, v_kept);
+    END IF;
     v_parties := economy._lock_parties(v_items);
     r := economy._settle(v_items, v_parties, false, NULL);
-    IF completed > 0 THEN PERFORM economy._show_completed(v_approved, v_parties.at); END IF;
-    IF cardinality(v_items) > completed THEN
+    SELECT array_agg(k.transfer_id) FILTER (WHERE k.step = 'complete') AS ids,
+           count(*) FILTER (WHERE k.step = 'complete') AS completed,
+           count(*) FILTER (WHERE k.step = 'check') AS checked
+      INTO c
+      FROM unnest(v_items) AS k;
+    completed := c.completed;
+    IF completed > 0 THEN PERFORM economy._show_completed(c.ids, v_parties.at); END IF;
+    IF c.checked > 0 THEN
       SELECT d.approved, d.waiting, d.denied INTO approved, waiting, denied
         FROM economy._show_checked(v_items, r.verdicts, false, v_parties.at) AS d;
     END IF;
     more := more OR r.woken > 0 OR approved > 0;
   END IF;
-  IF NOT more AND v_lanes <> '{}' THEN
+  IF NOT more THEN
     SELECT least(next_due_at, min(next.due_at)) INTO next_due_at
       FROM unnest(v_lanes) AS l(lane)
      CROSS JOIN LATERAL (SELECT w.due_at

@@ -2,6 +2,16 @@
 
 -- ── The pool, one transfer at a time ──────────────────────────────────────────────────────────────────────────────
 
+-- What an operator has to say for a record that is kept.
+CREATE FUNCTION economy._need_record(p_reason text, p_actor text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF (length(p_reason) BETWEEN 1 AND 500 AND length(p_actor) BETWEEN 1 AND 200) IS NOT TRUE THEN
+    RAISE EXCEPTION 'operators say why (1 to 500 characters) and who they are (1 to 200)'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END $$;
+
 -- Gives back the transfer's id; of the one that was made before, when the key has been used for the same. Raises
 -- unique_violation when it was used for something else, check_violation when the terms make no sense.
 CREATE FUNCTION economy.fn_create_pending_transfer(
@@ -12,6 +22,10 @@ LANGUAGE plpgsql AS $$
 DECLARE
   r record;
 BEGIN
+  IF p_expires_hours NOT BETWEEN 1 AND 8760 THEN
+    RAISE EXCEPTION 'a transfer expires after 1 to 8760 hours, not after %', p_expires_hours
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   SELECT * INTO r
     FROM economy.fn_create_pending_transfers(
            ARRAY[NULL::uuid], ARRAY[p_guild_id], ARRAY[p_initiator_id], ARRAY[p_target_id], ARRAY[p_amount],
@@ -37,7 +51,10 @@ SELECT p.transfer_id, p.guild_id, p.initiator_id, p.target_id, p.amount, p.statu
          WHERE d.guild_id = p.guild_id AND d.seq = p.seq) AS denied_reason,
        (SELECT t.id FROM economy.transactions AS t WHERE t.transfer_id = p.transfer_id) AS ledger_id
   FROM economy.pending_transfers AS p
-  LEFT JOIN economy.transfer_work AS w USING (transfer_id);
+  LEFT JOIN LATERAL (SELECT w.next_attempt_at, w.due_at
+                       FROM economy.transfer_work AS w
+                      WHERE w.transfer_id = p.transfer_id
+                      LIMIT 1) AS w ON true;
 
 -- No row: no such transfer.
 CREATE FUNCTION economy.fn_get_pending_transfer(p_transfer_id uuid) RETURNS SETOF economy.transfer_status
@@ -45,8 +62,8 @@ LANGUAGE sql STABLE AS $$
   SELECT * FROM economy.transfer_status WHERE transfer_id = p_transfer_id
 $$;
 
--- Newest first. Those that wait and those that were rejected are few among many and have tables of their own to be
--- found by. p_before: only those with a smaller seq, to page without an offset that costs more with each page.
+-- Newest first. Those that wait and those that were rejected are few among many and are found by what is kept beside
+-- them; completed are most, and found by reading on until there are enough. p_before: only those with a smaller seq, to page without an offset that costs more with each page.
 CREATE FUNCTION economy.fn_list_pending_transfers(
   p_guild_id bigint, p_status text DEFAULT NULL, p_limit integer DEFAULT 100, p_offset integer DEFAULT 0,
   p_before bigint DEFAULT NULL)
@@ -56,6 +73,9 @@ DECLARE
   v_seqs bigint[];
   v_before bigint := coalesce(p_before, 9223372036854775807);
 BEGIN
+  IF p_status NOT IN ('pending', 'checking', 'approved', 'completed', 'rejected') THEN
+    RAISE EXCEPTION 'no transfer is ever %', p_status USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   IF p_status = 'rejected' THEN
     SELECT array_agg(l.seq) INTO v_seqs
       FROM (SELECT d.seq FROM economy.transfer_denials AS d
@@ -178,19 +198,29 @@ END $$;
 
 -- How the pool does, for metrics and the doctor.
 CREATE FUNCTION economy.fn_pool_state(
-  OUT waiting bigint, OUT approved bigint, OUT due bigint, OUT oldest_waiting_at timestamptz,
-  OUT oldest_due_at timestamptz)
-LANGUAGE sql STABLE AS $$
-  SELECT count(*) FILTER (WHERE NOT w.approved),
-         count(*) FILTER (WHERE w.approved),
+  OUT waiting bigint, OUT approved bigint, OUT retries_due bigint, OUT due bigint, OUT oldest_waiting_at timestamptz,
+  OUT oldest_due_at timestamptz, OUT oldest_approved_id uuid, OUT oldest_approved_at timestamptz)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  v_first_waiting bigint;
+  v_first_approved bigint;
+BEGIN
+  SELECT count(*) FILTER (WHERE NOT w.approved), count(*) FILTER (WHERE w.approved),
+         count(*) FILTER (WHERE NOT w.approved AND w.due_at <= clock_timestamp()),
          count(*) FILTER (WHERE w.due_at <= clock_timestamp()),
-         (SELECT p.created_at
-            FROM economy.pending_transfers AS p
-           WHERE p.transfer_id = (SELECT o.transfer_id FROM economy.transfer_work AS o
-                                   WHERE NOT o.approved ORDER BY o.seq LIMIT 1)),
-         min(w.due_at) FILTER (WHERE w.due_at <= clock_timestamp())
+         min(w.due_at) FILTER (WHERE w.due_at <= clock_timestamp()),
+         min(w.seq) FILTER (WHERE NOT w.approved), min(w.seq) FILTER (WHERE w.approved)
+    INTO waiting, approved, retries_due, due, oldest_due_at, v_first_waiting, v_first_approved
+    FROM economy.transfer_work AS w;
+  SELECT p.created_at INTO oldest_waiting_at
     FROM economy.transfer_work AS w
-$$;
+    JOIN economy.pending_transfers AS p USING (transfer_id)
+   WHERE w.seq = v_first_waiting;
+  SELECT p.transfer_id, p.updated_at INTO oldest_approved_id, oldest_approved_at
+    FROM economy.transfer_work AS w
+    JOIN economy.pending_transfers AS p USING (transfer_id)
+   WHERE w.seq = v_first_approved;
+END $$;
 
 -- ── Operators ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -215,6 +245,10 @@ BEGIN
   IF (p_guild_id > 0 AND p_member_id > 0 AND p_amount > 0) IS NOT TRUE THEN
     outcome := 'invalid';
     RETURN;
+  END IF;
+  PERFORM economy._need_record(p_reason, p_actor);
+  IF octet_length(p_idempotency_key) NOT BETWEEN 1 AND 128 THEN
+    RAISE EXCEPTION 'an idempotency key has 1 to 128 bytes' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   INSERT INTO economy.accounts (guild_id, member_id, kind)
   VALUES (p_guild_id, 0, 'system'), (p_guild_id, p_member_id, 'member')
@@ -267,25 +301,32 @@ LANGUAGE sql VOLATILE AS $$
   SELECT * FROM economy._issue('burn', p_guild_id, p_member_id, p_amount, p_reason, p_actor, p_idempotency_key)
 $$;
 
--- Makes due what failed on the given checks, now that they may come out otherwise. A row that is locked is being
--- checked, or was inserted a moment ago, and comes back by itself.
-CREATE FUNCTION economy._wake_failed_on(p_guild_id bigint, p_member_id bigint, p_checks integer) RETURNS void
+-- Makes due what failed on cooldown or limit, now that they may come out otherwise: the first 16 of each payer in
+-- order, and 10,000 at most; the rest come by their own time. A row that is locked is being checked, or was inserted a
+-- moment ago, and comes back by itself.
+CREATE FUNCTION economy._wake_throttled(p_guild_id bigint, p_member_id bigint) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+  v_at timestamptz := clock_timestamp();
+  v_first uuid[];
+  v_free uuid[];
 BEGIN
-  WITH free AS MATERIALIZED (
-    SELECT w.transfer_id
-      FROM economy.transfer_work AS w
-     WHERE w.guild_id = p_guild_id
-       AND (p_member_id IS NULL OR w.initiator_id = p_member_id)
-       AND NOT w.approved
-       AND w.failed_on & p_checks <> 0
-       FOR UPDATE SKIP LOCKED
-  )
-  UPDATE economy.transfer_work AS w
-     SET due_at = least(w.due_at, clock_timestamp())
-    FROM free
-   WHERE w.transfer_id = free.transfer_id;
-  IF FOUND THEN PERFORM pg_notify('economy_work', ''); END IF;
+  SELECT array_agg(w.transfer_id) INTO v_first
+    FROM (SELECT w.transfer_id
+            FROM (SELECT w.transfer_id, w.due_at, row_number() OVER (PARTITION BY w.initiator_id ORDER BY w.seq) AS n
+                    FROM economy.transfer_work AS w
+                   WHERE w.guild_id = p_guild_id
+                     AND (p_member_id IS NULL OR w.initiator_id = p_member_id)
+                     AND NOT w.approved
+                     AND w.failed_on & 6 <> 0) AS w
+           WHERE w.n <= 16
+             AND w.due_at > v_at
+           LIMIT 10000) AS w;
+  IF v_first IS NULL THEN RETURN; END IF;
+  SELECT array_agg(w.transfer_id) INTO v_free
+    FROM (SELECT transfer_id FROM economy.transfer_work WHERE transfer_id = ANY (v_first) FOR UPDATE SKIP LOCKED) AS w;
+  UPDATE economy.transfer_work SET due_at = v_at WHERE transfer_id = ANY (v_free);
+  PERFORM pg_notify('economy_work', '');
 END $$;
 
 -- Changes the settings of a guild that `p_changes` names by column, e.g. {"daily_limit": null, "cooldown_seconds": 0};
@@ -298,11 +339,15 @@ DECLARE
   v_before economy.guild_settings;
   v_unknown text;
 BEGIN
+  IF (p_guild_id > 0 AND jsonb_typeof(p_changes) = 'object') IS NOT TRUE THEN
+    RAISE EXCEPTION 'expected a guild and an object of its settings' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM economy._need_record(p_reason, p_actor);
   SELECT key INTO v_unknown
     FROM jsonb_object_keys(p_changes) AS k(key)
    WHERE key NOT IN ('daily_limit', 'cooldown_seconds', 'default_expiry_hours', 'max_retries');
-  IF FOUND OR p_guild_id <= 0 THEN
-    RAISE EXCEPTION 'guild % has no setting %', p_guild_id, v_unknown USING ERRCODE = 'invalid_parameter_value';
+  IF FOUND THEN
+    RAISE EXCEPTION 'guilds have no setting %', v_unknown USING ERRCODE = 'invalid_parameter_value';
   END IF;
   INSERT INTO economy.guild_settings (guild_id, daily_limit, cooldown_seconds, default_expiry_hours, max_retries)
   SELECT p_guild_id, d.daily_limit, d.cooldown_seconds, d.default_expiry_hours, d.max_retries
@@ -324,7 +369,7 @@ BEGIN
   IF (s.daily_limit, s.cooldown_seconds) IS DISTINCT FROM (v_before.daily_limit, v_before.cooldown_seconds) THEN
     -- A node's check that is under way goes by the old settings: it ends first, and the next begins after us.
     PERFORM pg_advisory_xact_lock(economy._lane_class(), economy._lane(p_guild_id));
-    PERFORM economy._wake_failed_on(p_guild_id, NULL, 6);
+    PERFORM economy._wake_throttled(p_guild_id, NULL);
   END IF;
   RETURN s;
 END $$;
@@ -336,6 +381,11 @@ LANGUAGE plpgsql AS $$
 DECLARE
   a economy.accounts;
 BEGIN
+  IF (p_guild_id > 0 AND p_member_id > 0 AND p_kind IN ('member', 'government')) IS NOT TRUE THEN
+    RAISE EXCEPTION 'a member of a guild is made member or government, not %', coalesce(p_kind, 'NULL')
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM economy._need_record(p_reason, p_actor);
   INSERT INTO economy.accounts (guild_id, member_id) VALUES (p_guild_id, p_member_id) ON CONFLICT DO NOTHING;
   UPDATE economy.accounts
      SET kind = p_kind
@@ -343,7 +393,7 @@ BEGIN
   RETURNING * INTO a;
   INSERT INTO economy.operations (guild_id, member_id, action, reason, actor, detail)
   VALUES (p_guild_id, p_member_id, 'set_account_kind', p_reason, p_actor, jsonb_build_object('kind', p_kind));
-  PERFORM economy._wake_failed_on(p_guild_id, p_member_id, 6);
+  PERFORM economy._wake_throttled(p_guild_id, p_member_id);
   RETURN a;
 END $$;
 
@@ -416,6 +466,4 @@ LANGUAGE sql STABLE AS $$
             FROM economy.pending_transfers WHERE status = 'rejected') AS p
     FULL JOIN economy.transfer_denials AS d ON d.guild_id = p.guild_id AND d.seq = p.seq
    WHERE p.transfer_id IS DISTINCT FROM d.transfer_id
-     AND (d.transfer_id IS NULL
-          OR EXISTS (SELECT FROM economy.pending_transfers AS o WHERE o.transfer_id = d.transfer_id))
 $$;

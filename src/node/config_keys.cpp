@@ -88,7 +88,7 @@ std::vector<Key> transfer_keys() {
       key("transfer.batch", at(&Config::transfer, &TransferOptions::batch), Count{1, 10'000},
           "Most transfers in one transaction."),
       key("transfer.lanes", at(&Config::transfer, &TransferOptions::lanes), Count{1, 64},
-          "Most transactions with transfers that a node has under way at a time, in each mode.."),
+          "Most transactions with transfers that a node has under way at a time, in each mode."),
       key("transfer.sweep_interval", at(&Config::transfer, &TransferOptions::sweep_interval),
           Duration{std::chrono::milliseconds(10), std::chrono::hours(1)},
           "How often to look for due transfers even if nobody says that there are any."),

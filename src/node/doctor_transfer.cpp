@@ -12,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kCheck = "transfers";
+constexpr std::chrono::milliseconds kUnfinished = 60s;
 
 std::string in_words(std::chrono::milliseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
@@ -40,9 +41,9 @@ awaitable<TransferFacts> ask(pg::Pool& pool) {
 Finding assess_transfers(const TransferFacts& facts, const Config& config) {
   const auto& pool = facts.pool;
   const auto late = std::max<std::chrono::milliseconds>(2 * config.transfer.sweep_interval, 10s);
-  const auto standing = fmt::format("{} waiting (the oldest for {}), {} approved, {} due", pool.waiting,
-                                    in_words(pool.oldest_waiting.value_or(0ms)), pool.approved, pool.due);
-  if (facts.nodes == 0 && pool.due > 0) {
+  const auto standing = fmt::format("{} waiting (the oldest for {}, {} with a retry due), {} approved", pool.waiting,
+                                    in_words(pool.oldest_waiting.value_or(0ms)), pool.retries_due, pool.approved);
+  if (facts.nodes == 0 && pool.waiting + pool.approved > 0) {
     return failed(kCheck, standing + "; no node is running", "start one: fencepost serve");
   }
   if (pool.oldest_due && *pool.oldest_due > late) {
@@ -51,6 +52,12 @@ Finding assess_transfers(const TransferFacts& facts, const Config& config) {
         fmt::format("{} node(s) run, but their coordinator does not get to it: look for transfer_coordinator in "
                     "their logs, and for locks in the database",
                     facts.nodes));
+  }
+  if (pool.oldest_approved && *pool.oldest_approved > std::max(late, kUnfinished)) {
+    return failed(kCheck,
+                  fmt::format("{}; transfer {} has been approved for {}, and is not completed", standing,
+                              pool.oldest_approved_id.value().to_string(), in_words(*pool.oldest_approved)),
+                  "look for its id in the nodes' logs: PostgreSQL refuses it, or somebody keeps an account locked");
   }
   if (config.database.listen == ListenMode::kEnabled && facts.listeners < facts.nodes) {
     return warned(kCheck,

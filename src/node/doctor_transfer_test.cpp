@@ -23,6 +23,16 @@ TEST(doctor_transfer, what_is_due_and_not_done_is) {
   EXPECT_EQ(late.status, Status::kFail);
   EXPECT_NE(late.detail.find("due for 11 s"), std::string::npos) << late.detail;
   EXPECT_NE(late.fix.find("2 node(s)"), std::string::npos) << late.fix;
+  // One that is put off again and again is never due for long.
+  const Uuid id = Uuid::parse("01890a5d-ac96-774b-bcce-b302099a8057").value();
+  const auto stuck = assess_transfers(
+      {.pool = {.approved = 1, .oldest_approved = 3min, .oldest_approved_id = id}, .nodes = 1, .listeners = 1}, {});
+  EXPECT_EQ(stuck.status, Status::kFail);
+  EXPECT_NE(stuck.detail.find(id.to_string() + " has been approved for 3 min"), std::string::npos) << stuck.detail;
+}
+
+TEST(doctor_transfer, somebody_has_to_be_there_for_what_waits) {
+  EXPECT_EQ(status_of({.pool = {.waiting = 1, .oldest_waiting = 1s}, .nodes = 0}), Status::kFail);
 }
 
 TEST(doctor_transfer, a_node_that_does_not_listen_is_worth_a_warning) {

@@ -22,7 +22,8 @@ class QueryError : public Exception {
   // that the session has lost and the next try prepares anew.
   bool is_retryable() const { return plan_lost_ || sqlstate_ == "40001" || sqlstate_ == "40P01"; }
   bool is_unique_violation() const { return sqlstate_ == "23505"; }
-  bool is_timeout() const { return sqlstate_ == "57014" || sqlstate_ == "55P03"; }
+  bool is_lock_timeout() const { return sqlstate_ == "55P03"; }
+  bool is_timeout() const { return sqlstate_ == "57014" || is_lock_timeout(); }
   // The data is at fault (a value that PostgreSQL cannot hold, a constraint): in a batch, one item's.
   bool is_about_data() const { return sqlstate_.starts_with("22") || sqlstate_.starts_with("23"); }
 

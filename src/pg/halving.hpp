@@ -15,7 +15,7 @@ namespace fencepost::pg {
 
 // The data is at fault, or a lock that somebody keeps: either way it may be about one item.
 inline bool may_be_one_item(const QueryError& error) {
-  return error.is_about_data() || error.sqlstate() == "55P03";
+  return error.is_about_data() || error.is_lock_timeout();
 }
 
 // Answers for a set that is written in one transaction, in order. When PostgreSQL refuses it for what may be one item's

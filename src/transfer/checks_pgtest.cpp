@@ -265,7 +265,7 @@ TEST_F(Checks, send_nothing_that_would_be_too_long_for_a_notification) {
   const std::string long_text(400, 'x');
   admin.must(
       "INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount, reason, metadata) "
-      "VALUES (7, 1, 2, 5, $1, jsonb_build_object('note', repeat('y', 20000)))",
+      "VALUES (7, 1, 2, 5, $1, jsonb_build_object('note', repeat('y', 8000)))",
       pg::Params::of(long_text));
   for (const auto& payload : ear.take()) EXPECT_LT(payload.size(), 400U);
   EXPECT_EQ(process(), 1);

@@ -80,6 +80,13 @@ TEST_F(EconomyPlans, reads_go_with_the_set_and_not_with_the_tables) {
   const auto id = node.value<Uuid>("SELECT transfer_id FROM economy.transfer_work LIMIT 1");
   EXPECT_LT(looked_at([&] { node.must(kCancel, pg::Params::of(id)); }), 200) << "cancel";
   EXPECT_LT(looked_at([&] { node.must(kExpire); }), 200) << "expire";
+  for (const std::string status : {"checking", "rejected", "completed"}) {
+    EXPECT_LT(looked_at([&] {
+                node.must("SELECT * FROM economy.fn_list_pending_transfers(7, $1, 10)", pg::Params::of(status));
+              }),
+              200)
+        << status;
+  }
   EXPECT_LT(looked_at([&] { node.must(kProcess); }), 500) << "nothing is due";
 }
 

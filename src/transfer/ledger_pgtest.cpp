@@ -134,5 +134,35 @@ TEST_F(Ledger, settings_have_defaults_and_refuse_nonsense) {
   EXPECT_EQ(of(99), "0 300 1 10");
 }
 
+// A person reads these.
+TEST_F(Ledger, who_asks_wrongly_is_told_what_is_wrong) {
+  const auto told = [&](const std::string& call, const std::string& words) {
+    const auto answer = admin.ask("SELECT economy." + call);
+    EXPECT_EQ(answer.sqlstate, "22023") << call << ": " << answer.message;
+    EXPECT_NE(answer.message.find(words), std::string::npos) << call << ": " << answer.message;
+  };
+  told("fn_set_settings(-5, '{\"max_retries\": 3}', 'r', 'a')", "expected a guild and an object");
+  told("fn_set_settings(7, NULL, 'r', 'a')", "expected a guild and an object");
+  told("fn_set_settings(7, '[1]', 'r', 'a')", "expected a guild and an object");
+  told("fn_set_settings(7, '{\"colour\": 3}', 'r', 'a')", "guilds have no setting colour");
+  told("fn_set_settings(7, '{\"max_retries\": 3}', NULL, 'a')", "operators say why");
+  told("fn_set_account_kind(7, 1, 'king', 'r', 'a')", "made member or government, not king");
+  told("fn_set_account_kind(7, 0, 'member', 'r', 'a')", "a member of a guild");
+  told("fn_set_account_kind(7, 1, 'member', '', 'a')", "operators say why");
+  told("fn_mint(7, 1, 5, NULL, 'a')", "operators say why");
+  told("fn_mint(7, 1, 5, 'r', NULL)", "operators say why");
+  told("fn_mint(7, 1, 5, 'r', 'a', '')", "1 to 128 bytes");
+  told("fn_create_pending_transfer(7, 1, 2, 5, p_expires_hours => -5)", "after 1 to 8760 hours, not after -5");
+  told("fn_list_pending_transfers(7, 'done')", "no transfer is ever done");
+  EXPECT_EQ(admin.value<int>("SELECT count(*) FROM economy.operations WHERE reason <> 'test'"), 0);
+}
+
+TEST_F(Ledger, the_record_of_operators_is_never_changed) {
+  mint(1, 100);
+  EXPECT_EQ(admin.ask("DELETE FROM economy.operations").sqlstate, "23000");
+  EXPECT_EQ(admin.ask("UPDATE economy.operations SET reason = 'another'").sqlstate, "23000");
+  EXPECT_EQ(admin.ask("TRUNCATE economy.operations").sqlstate, "23000");
+}
+
 }  // namespace
 }  // namespace fencepost::transfer

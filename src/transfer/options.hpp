@@ -12,7 +12,7 @@ struct TransferOptions {
   std::size_t lanes = 2;            // sets under way at a time, in each mode; a payer's follow each other
   std::chrono::milliseconds sweep_interval{5'000};
   std::chrono::milliseconds expiry_interval{60'000};
-  std::chrono::milliseconds audit_interval{0};  // 0: never by itself
+  std::chrono::milliseconds audit_interval = std::chrono::hours(24);  // 0: never by itself
 };
 
 }  // namespace fencepost::transfer

@@ -15,21 +15,27 @@ using pg::Statement;
 constexpr Statement kCreate{"transfer_create", R"(
   SELECT outcome, transfer_id, status
     FROM economy.fn_create_pending_transfers($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
-                                             $6::text[], $7::text[], $8::integer[], $9::text[]))"};
+                                             $6::text[], $7::text[], $8::integer[], $9::text[], $10))"};
 
 constexpr Statement kNow{"transfer_now", R"(
   SELECT *
     FROM economy.fn_transfer_now($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
-                                 $7::text[], $8::text[]))"};
+                                 $7::text[], $8::text[], $9))"};
 
-#define FENCEPOST_PROCESSED                                                                             \
-  "SELECT claimed, completed, approved, waiting, denied, more, busy, extract(epoch FROM next_due_at - " \
-  "clock_timestamp())::double precision AS next_due FROM "
-constexpr Statement kProcess{"transfer_process", FENCEPOST_PROCESSED "economy.fn_process_due($1)"};
-constexpr Statement kProcessOnly{"transfer_process_only",
-                                 FENCEPOST_PROCESSED "economy.fn_process_due(cardinality($1::uuid[]), $1::uuid[])"};
+#define FENCEPOST_PROCESSED                                                                        \
+  "SELECT claimed, completed, approved, waiting, denied, put_off, more, busy, extract(epoch FROM " \
+  "next_due_at - clock_timestamp())::double precision AS next_due FROM "
+constexpr Statement kProcess{"transfer_process", FENCEPOST_PROCESSED "economy.fn_process_due($1, NULL, $2)"};
+constexpr Statement kProcessOnly{
+    "transfer_process_only", FENCEPOST_PROCESSED "economy.fn_process_due(cardinality($1::uuid[]), $1::uuid[], false)"};
+// As fn_process_due takes them: every lane gets its turn.
 constexpr Statement kDue{"transfer_due", R"(
-  SELECT transfer_id FROM economy.transfer_work WHERE due_at <= clock_timestamp() ORDER BY due_at, seq LIMIT $1)"};
+  SELECT transfer_id
+    FROM (SELECT transfer_id, due_at, row_number() OVER (PARTITION BY lane ORDER BY due_at, seq) AS turn
+            FROM economy.transfer_work
+           WHERE due_at <= clock_timestamp()) AS due
+   ORDER BY turn, due_at
+   LIMIT $1)"};
 constexpr Statement kDefer{"transfer_defer", "SELECT economy.fn_defer_transfer($1, $2)"};
 constexpr Statement kExpire{"transfer_expire", "SELECT economy.fn_expire_transfers($1) AS expired"};
 
@@ -64,17 +70,18 @@ constexpr Statement kSetSettings{"transfer_set_settings", R"(
     FROM economy.fn_set_settings($1, $2::jsonb, $3, $4))"};
 
 constexpr Statement kState{"transfer_pool_state", R"(
-  SELECT waiting, approved, due,
+  SELECT waiting, approved, retries_due, due, oldest_approved_id,
          extract(epoch FROM clock_timestamp() - oldest_waiting_at)::double precision AS oldest_waiting,
          extract(epoch FROM clock_timestamp() - oldest_due_at)::double precision AS oldest_due,
+         extract(epoch FROM clock_timestamp() - oldest_approved_at)::double precision AS oldest_approved,
          pg_notification_queue_usage() AS notify_queue
     FROM economy.fn_pool_state())"};
 constexpr Statement kWake{"transfer_wake", "SELECT pg_notify('economy_work', '')"};
 
 // The words of the SQL functions, in the order of the enumerations.
-constexpr std::array<std::string_view, 4> kCreateOutcomes{"created", "existing", "conflict", "invalid"};
-constexpr std::array<std::string_view, 7> kSyncOutcomes{
-    "completed", "existing", "conflict", "invalid", "insufficient_balance", "cooldown", "daily_limit"};
+constexpr std::array<std::string_view, 5> kCreateOutcomes{"created", "existing", "conflict", "invalid", "kept"};
+constexpr std::array<std::string_view, 8> kSyncOutcomes{
+    "completed", "existing", "conflict", "invalid", "insufficient_balance", "cooldown", "daily_limit", "kept"};
 constexpr std::array<std::string_view, 6> kIssueOutcomes{"completed", "existing",        "conflict",
                                                          "invalid",   "supply_overflow", "insufficient_balance"};
 
@@ -173,6 +180,7 @@ ProcessResult read_processed(const pg::ResultSet& rows) {
           .approved = row.get<std::int64_t>("approved"),
           .waiting = row.get<std::int64_t>("waiting"),
           .denied = row.get<std::int64_t>("denied"),
+          .put_off = row.get<std::int64_t>("put_off"),
           .more = row.get<bool>("more"),
           .busy = row.get<bool>("busy"),
           .next_due = seconds_of(row, "next_due")};
@@ -188,12 +196,7 @@ GuildSettings read_settings(const pg::Row& row) {
 
 constexpr std::chrono::milliseconds kLockPatience{2'000};
 
-// On a session of one's own: a large set takes its time, and so does whatever may wait for a lock, and nobody should
-// stand behind it. What deadlocks did not happen, and is tried again.
-template <class... Values>
-awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const Statement& statement, Values... values) {
-  pg::Batch batch;
-  batch.add(statement, values...).lock_timeout(kLockPatience);
+awaitable<pg::ResultSet> run_batch(pg::Pool& pool, pg::Batch batch) {
   const auto connection = co_await pool.acquire();
   for (int attempt = 1;; ++attempt) {
     try {
@@ -205,12 +208,37 @@ awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const Statement& statement, V
   }
 }
 
+// On a session of one's own: a large set takes its time, and so does whatever may wait for a lock, and nobody should
+// stand behind it. What deadlocks did not happen, and is tried again.
+template <class... Values>
+awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const Statement& statement, Values... values) {
+  pg::Batch batch;
+  batch.add(statement, values...).lock_timeout(kLockPatience);
+  co_return co_await run_batch(pool, std::move(batch));
+}
+
+// The same for a set, whose statement is told at last whether to be patient: after a while it does without those whose
+// accounts somebody keeps locked, so that only they have to wait.
+template <class... Values>
+awaitable<pg::ResultSet> run_set(pg::Pool& pool, const Statement& statement, std::chrono::milliseconds patience,
+                                 Values... values) {
+  try {
+    pg::Batch batch;
+    batch.add(statement, values..., true).lock_timeout(patience);
+    co_return co_await run_batch(pool, std::move(batch));
+  } catch (const pg::QueryError& error) {
+    if (!error.is_lock_timeout()) throw;
+  }
+  co_return co_await run_alone(pool, statement, std::move(values)..., false);
+}
+
 }  // namespace
 
-awaitable<std::vector<CreateResult>> PendingTransferGateway::create(std::span<const NewTransfer> transfers) {
+awaitable<std::vector<CreateResult>> PendingTransferGateway::create(std::span<const NewTransfer> transfers,
+                                                                    std::chrono::milliseconds patience) {
   const Columns w(transfers);
-  const auto rows = co_await run_alone(pool_, kCreate, w.ids, w.guilds, w.initiators, w.targets, w.amounts, w.reasons,
-                                       w.metadata, w.hours, w.keys);
+  const auto rows = co_await run_set(pool_, kCreate, patience, w.ids, w.guilds, w.initiators, w.targets, w.amounts,
+                                     w.reasons, w.metadata, w.hours, w.keys);
   std::vector<CreateResult> out;
   for (const auto row : rows) {
     out.push_back({.outcome = outcome_of<CreateOutcome>(row, kCreateOutcomes),
@@ -220,10 +248,11 @@ awaitable<std::vector<CreateResult>> PendingTransferGateway::create(std::span<co
   co_return out;
 }
 
-awaitable<SyncResults> PendingTransferGateway::transfer_now(std::span<const NewTransfer> transfers) {
+awaitable<SyncResults> PendingTransferGateway::transfer_now(std::span<const NewTransfer> transfers,
+                                                            std::chrono::milliseconds patience) {
   const Columns w(transfers);
-  const auto rows = co_await run_alone(pool_, kNow, w.ids, w.guilds, w.initiators, w.targets, w.amounts, w.reasons,
-                                       w.metadata, w.keys);
+  const auto rows = co_await run_set(pool_, kNow, patience, w.ids, w.guilds, w.initiators, w.targets, w.amounts,
+                                     w.reasons, w.metadata, w.keys);
   SyncResults out;
   for (const auto row : rows) {
     out.woken = row.get<std::int32_t>("woken") > 0;
@@ -242,8 +271,8 @@ awaitable<SyncResults> PendingTransferGateway::transfer_now(std::span<const NewT
   co_return out;
 }
 
-awaitable<ProcessResult> PendingTransferGateway::process_due(std::size_t limit) {
-  const auto rows = co_await run_alone(pool_, kProcess, static_cast<std::int64_t>(limit));
+awaitable<ProcessResult> PendingTransferGateway::process_due(std::size_t limit, std::chrono::milliseconds patience) {
+  const auto rows = co_await run_set(pool_, kProcess, patience, static_cast<std::int64_t>(limit));
   co_return read_processed(rows);
 }
 
@@ -352,9 +381,12 @@ awaitable<PoolState> PendingTransferGateway::pool_state() {
   const auto row = rows.one();
   co_return PoolState{.waiting = row.get<std::int64_t>("waiting"),
                       .approved = row.get<std::int64_t>("approved"),
+                      .retries_due = row.get<std::int64_t>("retries_due"),
                       .due = row.get<std::int64_t>("due"),
                       .oldest_waiting = seconds_of(row, "oldest_waiting"),
                       .oldest_due = seconds_of(row, "oldest_due"),
+                      .oldest_approved = seconds_of(row, "oldest_approved"),
+                      .oldest_approved_id = row.get<std::optional<Uuid>>("oldest_approved_id"),
                       .notify_queue = row.get<double>("notify_queue")};
 }
 

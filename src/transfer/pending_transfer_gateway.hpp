@@ -18,6 +18,7 @@ enum class CreateOutcome {
   kExisting,  // the key was used before, for the same
   kConflict,  // the key was used before, for something else
   kInvalid,   // no amount, no such id, to oneself
+  kKept,      // not done: somebody keeps one of the accounts locked
 };
 struct CreateResult {
   CreateOutcome outcome = CreateOutcome::kInvalid;
@@ -33,6 +34,7 @@ enum class SyncOutcome {
   kInsufficientBalance,
   kCooldown,
   kDailyLimit,
+  kKept,
 };
 struct SyncResult {
   SyncOutcome outcome = SyncOutcome::kInvalid;
@@ -58,6 +60,7 @@ struct ProcessResult {
   std::int64_t approved = 0;
   std::int64_t waiting = 0;
   std::int64_t denied = 0;
+  std::int64_t put_off = 0;                           // somebody keeps their accounts locked
   bool more = false;                                  // call again at once
   bool busy = false;                                  // somebody else is at a lane with due work
   std::optional<std::chrono::milliseconds> next_due;  // of what is not due yet, from now
@@ -84,9 +87,12 @@ struct Issue {
 struct PoolState {
   std::int64_t waiting = 0;
   std::int64_t approved = 0;
-  std::int64_t due = 0;
-  std::optional<std::chrono::milliseconds> oldest_waiting;  // since it was created
-  std::optional<std::chrono::milliseconds> oldest_due;      // since it was due
+  std::int64_t retries_due = 0;
+  std::int64_t due = 0;                                      // these, and what is approved
+  std::optional<std::chrono::milliseconds> oldest_waiting;   // since it was created
+  std::optional<std::chrono::milliseconds> oldest_due;       // since it was due
+  std::optional<std::chrono::milliseconds> oldest_approved;  // since it was approved
+  std::optional<Uuid> oldest_approved_id;
   double notify_queue = 0;  // how full PostgreSQL's queue of notifications is; at 1 every commit that notifies fails
 };
 
@@ -94,11 +100,14 @@ class PendingTransferGateway {
  public:
   explicit PendingTransferGateway(pg::Pool& pool) : pool_(pool) {}
 
-  awaitable<std::vector<CreateResult>> create(std::span<const NewTransfer> transfers);
-  awaitable<SyncResults> transfer_now(std::span<const NewTransfer> transfers);
+  // Sets wait so long for locks, and then do without those whose accounts somebody keeps.
+  awaitable<std::vector<CreateResult>> create(std::span<const NewTransfer> transfers,
+                                              std::chrono::milliseconds patience);
+  awaitable<SyncResults> transfer_now(std::span<const NewTransfer> transfers, std::chrono::milliseconds patience);
 
-  // Takes at most `limit` that are due and does them, in one transaction. `only`: these and no others.
-  awaitable<ProcessResult> process_due(std::size_t limit);
+  // Takes at most `limit` that are due and does them, in one transaction. `only`: these and no others, and waits for
+  // nobody's lock.
+  awaitable<ProcessResult> process_due(std::size_t limit, std::chrono::milliseconds patience);
   awaitable<ProcessResult> process_only(std::vector<Uuid> only);
   // The next that would be taken, to find the one that makes a set fail.
   awaitable<std::vector<Uuid>> list_due(std::size_t limit);

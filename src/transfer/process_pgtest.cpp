@@ -129,7 +129,7 @@ TEST_F(Process, a_transfer_is_not_executed_twice_when_its_work_is_still_there) {
 
 TEST_F(Process, the_pools_state_is_there_for_the_doctor) {
   mint(1, 100);
-  insert(1, 2, 10);
+  const auto approved = insert(1, 2, 10);
   const auto waiting = insert(1, 2, 1000);
   const auto rows = admin.must(
       "SELECT *, oldest_waiting_at = (SELECT created_at FROM economy.pending_transfers WHERE transfer_id = $1) AS it "
@@ -138,7 +138,66 @@ TEST_F(Process, the_pools_state_is_there_for_the_doctor) {
   EXPECT_EQ(rows.one().get<int>("waiting"), 1);
   EXPECT_EQ(rows.one().get<int>("approved"), 1);
   EXPECT_EQ(rows.one().get<int>("due"), 1);
+  EXPECT_EQ(rows.one().get<int>("retries_due"), 0);
   EXPECT_TRUE(rows.one().get<bool>("it"));
+  EXPECT_EQ(rows.one().get<Uuid>("oldest_approved_id"), approved);
+  pass("1 h");
+  EXPECT_EQ(admin.value<int>("SELECT retries_due FROM economy.fn_pool_state()"), 1);
+}
+
+// A guild with much to do does not keep another one waiting.
+TEST_F(Process, every_lane_gets_its_share) {
+  settings(R"({"cooldown_seconds": 0, "daily_limit": null})", 8);
+  mint(1, 100);
+  mint(1, 100, 8);
+  create({{1, 2, 1}, {1, 2, 1}, {1, 2, 1}, {1, 2, 1}, {1, 2, 1}, {1, 2, 1}});
+  create({{.from = 1, .to = 2, .amount = 1, .guild = 8}});
+  EXPECT_EQ(counts(admin.must("SELECT * FROM economy.fn_process_due(4)")), "3 claimed, 3 completed, more t, busy f");
+  EXPECT_EQ(account(2, 8), "1/0");
+  EXPECT_EQ(account(2), "2/0");
+  EXPECT_EQ(counts(admin.must("SELECT * FROM economy.fn_process_due(4)")), "4 claimed, 4 completed, more t, busy f");
+}
+
+TEST_F(Process, needs_a_limit) {
+  for (const auto* limit : {"0", "-1", "NULL"}) {
+    EXPECT_EQ(admin.ask(fmt::format("SELECT economy.fn_process_due({})", limit)).sqlstate, "22023") << limit;
+  }
+}
+
+// Somebody in psql who does not commit, one account locked and one being opened.
+TEST_F(Process, who_is_impatient_goes_around_a_strangers_locks) {
+  mint(1, 100);
+  mint(2, 100);
+  mint(3, 100);
+  Session stranger(db.dsn(), "psql");
+  stranger.must("BEGIN");
+  stranger.must(kInsert, pg::Params::of(kGuild, 2, 9, 1));
+  stranger.must(kInsert, pg::Params::of(kGuild, 4, 9, 1));
+  const std::vector<Wish> wishes{{1, 2, 1}, {1, 3, 2}, {3, 4, 3}, {3, 1, 4}, {2, 1, 5}, {1, 1, 6}};
+  admin.must("SET lock_timeout = '100ms'");
+  EXPECT_EQ(admin.ask(kNow, now_params(wishes)).sqlstate, "55P03");
+  const std::string impatient = "SELECT * FROM economy.fn_transfer_now($1, $2, $3, $4, $5, $6, $7, $8, false)";
+  EXPECT_EQ(column(admin.must(impatient, now_params(wishes)), "outcome"),
+            (Texts{"kept", "completed", "kept", "completed", "kept", "invalid"}));
+  // In the pool only the payers have to be free when it is created, and both when it is completed.
+  EXPECT_EQ(admin.ask(kCreate, create_params(wishes)).sqlstate, "55P03");
+  const std::string create =
+      "SELECT * FROM economy.fn_create_pending_transfers($1, $2, $3, $4, $5, $6, $7, $8, $9, false)";
+  const auto created = admin.must(create, create_params(wishes));
+  EXPECT_EQ(column(created, "outcome"), (Texts{"created", "created", "created", "created", "kept", "invalid"}));
+  EXPECT_EQ(admin.ask(kProcess).sqlstate, "55P03");
+  const auto rows = admin.must("SELECT * FROM economy.fn_process_due(100, NULL, false)");
+  const auto done = rows.one();
+  EXPECT_EQ(done.get<int>("completed"), 2);
+  EXPECT_EQ(done.get<int>("put_off"), 2);
+  EXPECT_FALSE(done.get<bool>("more"));
+  EXPECT_FALSE(done.is_null("next_due_at"));
+  EXPECT_EQ(state(created[0].get<Uuid>("transfer_id")), "approved");
+  EXPECT_EQ(state(created[1].get<Uuid>("transfer_id")), "completed");
+  stranger.must("COMMIT");
+  pass("2 s");
+  EXPECT_EQ(process(), 4) << "those that were put off, and the stranger's";
+  EXPECT_EQ(audit(), "");
 }
 
 }  // namespace

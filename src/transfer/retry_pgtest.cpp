@@ -307,5 +307,24 @@ TEST_F(Retry, can_be_cancelled_until_it_is_approved) {
   EXPECT_EQ(audit(), "");
 }
 
+// As with money: the first of each payer in order, so that whoever can cause it can only cost so much.
+TEST_F(Retry, comes_for_the_first_of_each_payer_when_the_settings_change) {
+  mint(1, 1'000);
+  mint(2, 1'000);
+  settings(R"({"daily_limit": 0})");
+  std::vector<Wish> wishes(40, {.from = 1, .to = 3, .amount = 1});
+  wishes.push_back({.from = 2, .to = 3, .amount = 1});
+  create(wishes);
+  settings(R"({"daily_limit": 1000})");
+  EXPECT_EQ(
+      admin.value<std::string>("SELECT string_agg(seq::text, ',' ORDER BY due_at, seq) FROM economy.transfer_work "
+                               "WHERE due_at <= clock_timestamp()"),
+      admin.value<std::string>("SELECT string_agg(seq::text, ',' ORDER BY seq) FROM economy.transfer_work WHERE "
+                               "initiator_id = 2 OR seq < (SELECT min(seq) + 16 FROM economy.transfer_work)"));
+  EXPECT_EQ(process(), 17);
+  pass("2 s");
+  EXPECT_EQ(process(), 24) << "the others by their own time";
+}
+
 }  // namespace
 }  // namespace fencepost::transfer

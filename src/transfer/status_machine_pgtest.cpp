@@ -109,6 +109,64 @@ TEST_F(StatusMachine, terms_that_make_no_sense_are_refused) {
   }
 }
 
+// One such row, and no list that has it could be told.
+TEST_F(StatusMachine, nothing_is_stored_that_could_not_be_told) {
+  for (const auto* set :
+       {"expires_at = '-infinity'", "expires_at = 'infinity'", "created_at = '0044-03-15 BC'", "metadata = '[1]'",
+        "metadata = ('{\"k\": ' || repeat('[', 16) || '1' || repeat(']', 16) || '}')::jsonb",
+        "metadata = jsonb_build_object('k', repeat('x', 9000))", "metadata = '{\"k\": 1e9000}'"}) {
+    const std::string_view assignment(set);
+    const auto column = assignment.substr(0, assignment.find(" = "));
+    const auto value = assignment.substr(assignment.find(" = ") + 3);
+    EXPECT_EQ(admin
+                  .ask(fmt::format("INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount, "
+                                   "{}) VALUES (7, 1, 2, 5, {})",
+                                   column, value))
+                  .sqlstate,
+              "23514")
+        << set;
+  }
+  in_state("checking");
+  for (const auto* set : {"checks = '[1]'", "retry_count = 2147483647", "retry_count = -1"}) {
+    EXPECT_EQ(admin.ask(fmt::format("UPDATE economy.pending_transfers SET {}", set)).sqlstate, "23514") << set;
+  }
+}
+
+TEST_F(StatusMachine, an_id_is_one_transfer_in_both_modes) {
+  mint(1, 100);
+  const auto pooled = insert(1, 2, 10);
+  const auto now = [&](const Uuid& id) {
+    return admin.must(
+        "SELECT * FROM economy.fn_transfer_now(ARRAY[$1::uuid], ARRAY[7], ARRAY[1], ARRAY[2], ARRAY[5], ARRAY[NULL], "
+        "ARRAY['{}'], ARRAY[NULL])",
+        pg::Params::of(id));
+  };
+  const auto again = [&](const Uuid& id) {
+    return admin
+        .ask(
+            "INSERT INTO economy.pending_transfers (transfer_id, guild_id, initiator_id, target_id, amount) VALUES "
+            "($1, 7, 1, 2, 5)",
+            pg::Params::of(id))
+        .sqlstate;
+  };
+  EXPECT_EQ(column(now(pooled), "outcome"), Texts{"invalid"});
+  const auto fresh = admin.value<Uuid>("SELECT gen_random_uuid()");
+  EXPECT_EQ(column(now(fresh), "outcome"), Texts{"completed"});
+  EXPECT_EQ(again(fresh), "23505");
+  process();
+  admin.must("DELETE FROM economy.pending_transfers WHERE transfer_id = $1", pg::Params::of(pooled));
+  EXPECT_EQ(again(pooled), "23505") << "its ledger row stays";
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(StatusMachine, a_denial_goes_with_its_transfer) {
+  for (int i = 0; i < 6; ++i) in_state("rejected");
+  admin.must("DELETE FROM economy.pending_transfers WHERE seq > (SELECT min(seq) + 2 FROM economy.pending_transfers)");
+  EXPECT_EQ(admin.must("SELECT FROM economy.fn_list_pending_transfers(7, 'rejected', 2)").size(), 2U);
+  EXPECT_EQ(admin.value<int>("SELECT count(*) FROM economy.transfer_denials"), 3);
+  EXPECT_EQ(audit(), "");
+}
+
 TEST_F(StatusMachine, only_what_is_finished_can_be_deleted) {
   in_state("checking");
   in_state("approved");

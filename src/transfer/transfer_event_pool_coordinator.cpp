@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t kExpiredAtOnce = 1'000;
 constexpr std::chrono::milliseconds kPutOff = std::chrono::minutes(1);
-constexpr std::chrono::milliseconds kLocked = std::chrono::seconds(5);  // somebody keeps an account locked
 constexpr std::chrono::milliseconds kLaneTaken{100};
 constexpr auto kGauges = std::chrono::seconds(10);
 
@@ -38,6 +37,8 @@ TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Da
       due_(metrics.gauge("transfer_pool_due", "Transfers that somebody should look at now")),
       oldest_waiting_(metrics.gauge("transfer_pool_oldest_waiting_seconds", "Age of the oldest that waits")),
       oldest_due_(metrics.gauge("transfer_pool_oldest_due_seconds", "How long the oldest has been due")),
+      oldest_approved_(metrics.gauge("transfer_pool_oldest_approved_seconds",
+                                     "How long the oldest has been approved and not completed")),
       notify_queue_(metrics.gauge("pg_notification_queue_usage",
                                   "How full PostgreSQL's queue of notifications is; full, commits that notify fail")),
       next_due_(home),
@@ -82,8 +83,9 @@ void TransferEventPoolCoordinator::wake_everywhere() {
 
 awaitable<Worker::Next> TransferEventPoolCoordinator::process() {
   const auto done = co_await process_set();
-  test_point("transfer.processed");
+  if (done.completed > 0) test_point("transfer.completed");
   note(done);
+  if (done.put_off > 0) patience_.somebody_keeps_one();
   if (done.more) co_return Worker::Next::kAgain;
   // Whoever is at a lane may die there, and nobody would say so.
   auto next = done.next_due;
@@ -94,7 +96,7 @@ awaitable<Worker::Next> TransferEventPoolCoordinator::process() {
 
 awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
   try {
-    co_return co_await PendingTransferGateway(database_.pool()).process_due(options_.batch);
+    co_return co_await PendingTransferGateway(database_.pool()).process_due(options_.batch, patience_.get());
   } catch (const pg::QueryError& error) {
     if (!pg::may_be_one_item(error)) throw;
     log::error("a set of transfers was refused; looking for the one at fault", error.error());
@@ -103,33 +105,39 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
 }
 
 awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
+  struct Nothing {};
   const auto due = co_await PendingTransferGateway(database_.pool()).list_due(options_.batch);
-  std::vector<std::pair<Uuid, std::chrono::milliseconds>> at_fault;
-  const std::function<awaitable<std::vector<ProcessResult>>(std::span<const Uuid>)> write =
-      [this](std::span<const Uuid> some) -> awaitable<std::vector<ProcessResult>> {
-    auto done = co_await PendingTransferGateway(database_.pool()).process_only({some.begin(), some.end()});
-    co_return std::vector<ProcessResult>(some.size(), done);
+  std::vector<Uuid> at_fault;
+  ProcessResult all{.more = true};
+  const std::function<awaitable<std::vector<Nothing>>(std::span<const Uuid>)> write =
+      [this, &all](std::span<const Uuid> some) -> awaitable<std::vector<Nothing>> {
+    const auto done = co_await PendingTransferGateway(database_.pool()).process_only({some.begin(), some.end()});
+    all.completed += done.completed;
+    all.approved += done.approved;
+    all.denied += done.denied;
+    all.put_off += done.put_off;
+    co_return std::vector<Nothing>(some.size());
   };
   // Only what is refused by itself is put off; when the database is gone, all of it is tried again.
-  const std::function<ProcessResult(const Uuid&, const std::exception_ptr&)> alone =
+  const std::function<Nothing(const Uuid&, const std::exception_ptr&)> alone =
       [&at_fault](const Uuid& id, const std::exception_ptr& refused) {
         try {
           std::rethrow_exception(refused);
         } catch (const pg::QueryError& error) {
-          if (pg::may_be_one_item(error)) at_fault.emplace_back(id, error.is_timeout() ? kLocked : kPutOff);
+          if (pg::may_be_one_item(error)) at_fault.push_back(id);
         } catch (const std::exception& error) {
           log::warn("a transfer was not processed", {{"transferId", id.to_string()}, {"error", error.what()}});
         }
-        return ProcessResult{};
+        return Nothing{};
       };
-  if (!due.empty()) co_await pg::write_or_halve<Uuid, ProcessResult>(due, write, alone);
-  for (const auto& [id, delay] : at_fault) {
+  if (!due.empty()) co_await pg::write_or_halve<Uuid, Nothing>(due, write, alone);
+  for (const auto& id : at_fault) {
     log::error("a transfer cannot be processed and is put off",
-               {{"transferId", id.to_string()}, {"delayMs", delay.count()}});
-    put_off_total_.Increment();
-    co_await PendingTransferGateway(database_.pool()).defer(id, delay);
+               {{"transferId", id.to_string()}, {"delayMs", kPutOff.count()}});
+    ++all.put_off;
+    co_await PendingTransferGateway(database_.pool()).defer(id, kPutOff);
   }
-  co_return ProcessResult{.more = true};
+  co_return all;
 }
 
 awaitable<Worker::Next> TransferEventPoolCoordinator::expire() {
@@ -146,6 +154,7 @@ awaitable<Worker::Next> TransferEventPoolCoordinator::measure() {
   due_.Set(static_cast<double>(state.due));
   oldest_waiting_.Set(seconds(state.oldest_waiting));
   oldest_due_.Set(seconds(state.oldest_due));
+  oldest_approved_.Set(seconds(state.oldest_approved));
   notify_queue_.Set(state.notify_queue);
   co_return Worker::Next::kRest;
 }
@@ -162,6 +171,7 @@ void TransferEventPoolCoordinator::note(const ProcessResult& done) {
   completed_total_.Increment(static_cast<double>(done.completed));
   approved_total_.Increment(static_cast<double>(done.approved));
   denied_total_.Increment(static_cast<double>(done.denied));
+  put_off_total_.Increment(static_cast<double>(done.put_off));
 }
 
 }  // namespace fencepost::transfer

@@ -3,6 +3,7 @@
 //
 // Woken when something became due; otherwise it comes by itself when the next is, and on a slow beat in case a hint got
 // lost. A set that PostgreSQL refuses is halved until the one at fault stands alone, which is put off and reported.
+// What a stranger's lock keeps from being done is put off too, and keeps nobody else.
 #pragma once
 
 #include "pg/database.hpp"
@@ -34,6 +35,7 @@ class TransferEventPoolCoordinator {
 
   pg::Database& database_;
   TransferOptions options_;
+  Patience patience_{std::chrono::milliseconds(250), std::chrono::milliseconds(50)};
   Metrics::Counter& completed_total_;
   Metrics::Counter& approved_total_;
   Metrics::Counter& denied_total_;
@@ -43,6 +45,7 @@ class TransferEventPoolCoordinator {
   Metrics::Gauge& due_;
   Metrics::Gauge& oldest_waiting_;
   Metrics::Gauge& oldest_due_;
+  Metrics::Gauge& oldest_approved_;
   Metrics::Gauge& notify_queue_;
   asio::steady_timer next_due_;
   Worker worker_;

@@ -1,4 +1,6 @@
 // The economy's parts together, on a real database: what a caller gets, and that what waits is served.
+#include <future>
+
 #include <gmock/gmock.h>
 
 #include "pg/error.hpp"
@@ -15,9 +17,9 @@ using namespace std::chrono_literals;
 using test::eventually;
 
 // "ok", or the code of what went wrong.
-awaitable<std::string> outcome_of(TransferService& service, NewTransfer transfer) {
+awaitable<std::string> outcome_of(TransferService& service, NewTransfer transfer, Mode mode = Mode::kSync) {
   try {
-    const auto outcome = co_await service.transfer_currency(std::move(transfer), Mode::kSync);
+    const auto outcome = co_await service.transfer_currency(std::move(transfer), mode);
     co_return outcome ? "ok" : outcome.error().code;
   } catch (const pg::QueryError& refused) {
     co_return refused.sqlstate();
@@ -262,6 +264,46 @@ TEST_F(TransferManagerTest, a_transfer_that_makes_its_set_fail_is_put_off_alone)
                                "transfer_id = '{}'",
                                bad.to_string())) == "t";
   }));
+}
+
+// Somebody in psql who does not commit.
+TEST_F(TransferManagerTest, a_strangers_lock_holds_up_only_those_who_need_the_account) {
+  constexpr int kEach = 150;
+  mint(1, 10'000);
+  mint(2, 10'000);
+  Session stranger(db.dsn(), "psql");
+  stranger.must("BEGIN");
+  stranger.must("SELECT FROM economy.accounts WHERE member_id = 2 FOR UPDATE");
+  const auto began = std::chrono::steady_clock::now();
+  const auto all = [&](Mode mode, std::int64_t to) {
+    std::vector<std::future<std::string>> outcomes;
+    for (int i = 0; i < kEach; ++i) {
+      outcomes.push_back(
+          asio::co_spawn(runtime.loop(0), outcome_of(manager->service(), wish(1, to, 1), mode), asio::use_future));
+    }
+    return outcomes;
+  };
+  auto kept = all(Mode::kSync, 2);
+  auto free = all(Mode::kSync, 3);
+  for (auto& one : kept) EXPECT_EQ(one.get(), "account_locked");
+  for (auto& one : free) EXPECT_EQ(one.get(), "ok");
+  // In the pool it waits for its turn, and nobody else does.
+  auto waiting = all(Mode::kPool, 2);
+  auto going = all(Mode::kPool, 3);
+  for (auto& one : waiting) EXPECT_EQ(one.get(), "ok");
+  for (auto& one : going) EXPECT_EQ(one.get(), "ok");
+  const auto stand = [&](std::int64_t to, const std::string& status) {
+    return db.exec(fmt::format("SELECT count(*) FROM economy.pending_transfers WHERE target_id = {} AND status = '{}'",
+                               to, status));
+  };
+  EXPECT_TRUE(eventually([&] { return stand(3, "completed") == std::to_string(kEach); }));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 20s) << "each by itself would have taken minutes";
+  EXPECT_EQ(stand(2, "approved"), std::to_string(kEach));
+  EXPECT_GT(metric("transfer_pool_total{outcome=\"put_off\"}"), 0);
+  stranger.must("COMMIT");
+  EXPECT_TRUE(eventually([&] { return stand(2, "completed") == std::to_string(kEach); }));
+  EXPECT_EQ(balance(2), std::to_string(10'000 + kEach));
+  EXPECT_EQ(audit(), "");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -50,38 +51,47 @@ std::optional<std::string> read_key(const JsonReader& in) {
   return std::move(*key);
 }
 
-bool contains_nul(const json::value& value);
+// What PostgreSQL would make of some JSON: it cannot hold a NUL, and writes every digit of a number.
+struct Measure {
+  std::size_t digits = 0;
+  std::size_t depth = 0;
+  bool has_nul = false;
 
-bool contains_nul(std::string_view text) {
-  return text.find('\0') != std::string_view::npos;
-}
-
-bool contains_nul(const json::object& object) {
-  return std::ranges::any_of(object, [](const auto& member) {
-    return contains_nul(std::string_view(member.key())) || contains_nul(member.value());
-  });
-}
-
-// As deep as parse_json lets a document be.
-bool contains_nul(const json::value& value) {
-  if (const auto* text = value.if_string()) return contains_nul(std::string_view(*text));
-  if (const auto* object = value.if_object()) return contains_nul(*object);
-  if (const auto* array = value.if_array()) {
-    return std::ranges::any_of(*array, [](const json::value& element) { return contains_nul(element); });
+  // As deep as parse_json lets a document be.
+  void take(const json::value& value, std::size_t level) {
+    if (const auto* text = value.if_string()) take(std::string_view(*text));
+    if (const auto* number = value.if_double()) {
+      digits += *number == 0 ? 0 : static_cast<std::size_t>(std::abs(std::ilogb(*number))) / 3;
+    }
+    if (const auto* object = value.if_object()) {
+      depth = std::max(depth, level);
+      for (const auto& member : *object) {
+        take(std::string_view(member.key()));
+        take(member.value(), level + 1);
+      }
+    }
+    if (const auto* array = value.if_array()) {
+      depth = std::max(depth, level);
+      for (const auto& element : *array) take(element, level + 1);
+    }
   }
-  return false;
-}
+  void take(std::string_view text) { has_nul = has_nul || text.find('\0') != std::string_view::npos; }
+};
 
 json::object read_metadata(const JsonReader& in) {
   if (!in.present()) return {};
   const auto* object = in.value().if_object();
   if (object == nullptr) in.reject("bad_request", "expected an object, got " + describe_json(in.value()));
-  const auto size = json::serialize(*object).size();
+  Measure measure;
+  measure.take(in.value(), 1);
+  const auto size = json::serialize(*object).size() + measure.digits;
   if (size > kMetadataMaxBytes) {
-    in.reject("bad_request", fmt::format("expected at most {} bytes, got {}", kMetadataMaxBytes, size));
+    in.reject("bad_request", fmt::format("expected at most {} bytes with all digits, got {}", kMetadataMaxBytes, size));
   }
-  // PostgreSQL's jsonb cannot hold one.
-  if (contains_nul(*object)) in.reject("bad_request", "must not contain a NUL character");
+  if (measure.depth > kMetadataMaxDepth) {
+    in.reject("bad_request", fmt::format("expected at most {} levels, got {}", kMetadataMaxDepth, measure.depth));
+  }
+  if (measure.has_nul) in.reject("bad_request", "must not contain a NUL character");
   return *object;
 }
 

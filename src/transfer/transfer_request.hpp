@@ -16,7 +16,8 @@
 
 namespace fencepost::transfer {
 
-inline constexpr std::size_t kMetadataMaxBytes = 4096;  // as compact JSON
+inline constexpr std::size_t kMetadataMaxBytes = 4096;  // as compact JSON, with all digits of its numbers
+inline constexpr std::size_t kMetadataMaxDepth = 16;
 inline constexpr std::int32_t kMaxExpiryHours = 8760;
 inline constexpr std::size_t kCsvMaxLines = 10'000;
 

@@ -31,6 +31,12 @@ json::value transfer_with(std::string_view key, std::optional<json::value> value
   return body;
 }
 
+json::value nested(std::size_t levels) {
+  json::value inner = 1;
+  for (std::size_t i = 0; i < levels; ++i) inner = json::object{{"k", std::move(inner)}};
+  return inner;
+}
+
 TransferBody transfer_from(const json::value& body, Mode default_mode = Mode::kPool) {
   return read_transfer(JsonReader(body), default_mode);
 }
@@ -111,6 +117,9 @@ TEST(transfer_request, a_transfer_is_refused_with_the_field_that_is_wrong) {
       {"metadata", json::array{1}, "metadata"},
       {"metadata", json::value{{"k", std::string(kMetadataMaxBytes, 'x')}}, "metadata"},
       {"metadata", json::value{{"k", nul}}, "metadata"},
+      {"metadata", json::value{{"k", json::array(20, 1e300)}}, "metadata"},  // 6 KB of zeros in PostgreSQL
+      {"metadata", json::value{{"k", json::array(20, 1e-300)}}, "metadata"},
+      {"metadata", nested(kMetadataMaxDepth + 1), "metadata"},
       {"metadata", json::value{{"k", json::array{1, json::object{{"deep", nul}}}}}, "metadata"},
       {"metadata", json::object{{nul.as_string(), 1}}, "metadata"},
       {"expiresHours", 0, "expiresHours"},
@@ -143,6 +152,8 @@ TEST(transfer_request, limits_are_of_characters_and_bytes) {
   const std::string frame = R"({"k":""})";
   const json::value full{{"k", std::string(kMetadataMaxBytes - frame.size(), 'x')}};
   EXPECT_EQ(transfer_from(transfer_with("metadata", full)).transfer.metadata, full.as_object());
+  const auto deep = nested(kMetadataMaxDepth);
+  EXPECT_EQ(transfer_from(transfer_with("metadata", deep)).transfer.metadata, deep.as_object());
 }
 
 TEST(transfer_request, a_synchronous_transfer_does_not_expire) {

@@ -174,6 +174,12 @@ awaitable<Response> get_audit(Request& request, Parts parts) {
   if (request.principal()->guilds) {
     co_return Response::problem(guild_not_allowed("the audit is of all guilds, and this key is for some"), request);
   }
+  if (parts.auditing->exchange(true)) {
+    co_return Response::problem(
+        conflict("audit_running", "an audit is under way on this node").after(std::chrono::seconds(1)), request);
+  }
+  using Running = std::atomic<bool>;
+  const std::unique_ptr<Running, decltype([](Running* running) { *running = false; })> until_done(parts.auditing.get());
   const auto findings = co_await audit(parts.database.pool());
   bool ok = true;
   json::array list;

@@ -4,6 +4,9 @@
 // do not exist for it (404 `no_such_transfer`).
 #pragma once
 
+#include <atomic>
+#include <memory>
+
 #include "base/uuid.hpp"
 #include "http/router.hpp"
 #include "pg/database.hpp"
@@ -16,6 +19,7 @@ struct TransferRoutesParts {
   TransferService& service;
   pg::Database& database;
   UuidGenerator& ids;
+  std::shared_ptr<std::atomic<bool>> auditing = std::make_shared<std::atomic<bool>>(false);  // one at a time
 };
 
 void add_transfer_routes(http::Router& router, const TransferRoutesParts& parts);

@@ -1,5 +1,8 @@
+#include <future>
 #include <set>
 
+#include "tests/support/eventually.hpp"
+#include "tests/support/interleaving.hpp"
 #include "transfer/routes_test_support.hpp"
 #include "transfer/transfer_routes.hpp"
 
@@ -197,6 +200,20 @@ TEST_F(TransferRoutes, a_key_of_other_guilds_sees_and_does_nothing_here) {
   const auto batch = post("/api/v1/transfers/batch", fmt::format(R"({{"items": [{}]}})", transfer(1)), other).json();
   EXPECT_EQ(batch.at("results").at(0).at("status"), 403);
   EXPECT_EQ(get(path_of(waiting), Guilds{{"7"}}).text("status"), "checking");
+}
+
+// It may take minutes of a session.
+TEST_F(TransferRoutes, one_audit_at_a_time) {
+  interleaving::Session stranger(db.dsn(), "psql");
+  stranger.must("BEGIN");
+  stranger.must("LOCK TABLE economy.accounts");
+  auto first = std::async(std::launch::async, [&] { return get("/api/v1/transfers/audit"); });
+  ASSERT_TRUE(test::eventually(
+      [&] { return db.exec("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") == "1"; }));
+  EXPECT_EQ(get("/api/v1/transfers/audit").outcome(), "409 audit_running");
+  stranger.must("COMMIT");
+  EXPECT_EQ(first.get().outcome(), "200");
+  EXPECT_EQ(get("/api/v1/transfers/audit").outcome(), "200");
 }
 
 TEST_F(TransferRoutes, the_audit_says_what_is_wrong) {

@@ -1,6 +1,7 @@
 #include "transfer/transfer_service.hpp"
 
 #include "pg/halving.hpp"
+#include "runtime/test_point.hpp"
 
 namespace fencepost::transfer {
 namespace {
@@ -17,6 +18,11 @@ Error no_transfer() {
 Error key_conflict(const std::optional<Uuid>& transfer_id) {
   auto error = conflict("idempotency_conflict", "this idempotencyKey was used for another transfer");
   return transfer_id ? error.with("transferId", transfer_id->to_string()) : error;
+}
+
+Error account_locked() {
+  return unavailable("account_locked", "somebody else keeps one of the accounts locked: nothing was done, try again")
+      .after(std::chrono::seconds(1));
 }
 
 Error no_such_transfer() {
@@ -85,9 +91,13 @@ awaitable<std::vector<TransferService::Created>> TransferService::create(std::ve
 }
 
 awaitable<std::vector<TransferService::Created>> TransferService::create_once(std::span<const NewTransfer> items) {
-  auto results = co_await gateway().create(items);
+  auto results = co_await gateway().create(items, create_patience_.get());
   bool due = false;
-  for (const auto& result : results) due = due || result.status == TransferStatus::kApproved;
+  for (const auto& result : results) {
+    due = due || result.status == TransferStatus::kApproved;
+    if (result.outcome == CreateOutcome::kKept) create_patience_.somebody_keeps_one();
+  }
+  if (due) test_point("transfer.approved");
   if (due && on_due_) on_due_(true);  // the others hear of it by the commit itself
   co_return std::vector<Created>(std::make_move_iterator(results.begin()), std::make_move_iterator(results.end()));
 }
@@ -99,7 +109,10 @@ awaitable<std::vector<TransferService::Moved>> TransferService::transfer_now(std
 }
 
 awaitable<std::vector<TransferService::Moved>> TransferService::transfer_once(std::span<const NewTransfer> items) {
-  auto results = co_await gateway().transfer_now(items);
+  auto results = co_await gateway().transfer_now(items, sync_patience_.get());
+  for (const auto& result : results.items) {
+    if (result.outcome == SyncOutcome::kKept) sync_patience_.somebody_keeps_one();
+  }
   if (results.woken && on_due_) on_due_(false);
   co_return std::vector<Moved>(std::make_move_iterator(results.items.begin()),
                                std::make_move_iterator(results.items.end()));
@@ -133,6 +146,8 @@ awaitable<Result<TransferOutcome>> TransferService::into_pool(NewTransfer transf
                          .existing = created->outcome == CreateOutcome::kExisting};
     case CreateOutcome::kConflict:
       co_return fail(key_conflict(created->transfer_id));
+    case CreateOutcome::kKept:
+      co_return fail(account_locked());
     case CreateOutcome::kInvalid:
       break;
   }
@@ -161,6 +176,8 @@ awaitable<Result<TransferOutcome>> TransferService::at_once(NewTransfer transfer
                                .existing = result.outcome == SyncOutcome::kExisting};
     case SyncOutcome::kConflict:
       co_return fail(key_conflict(result.transfer_id));
+    case SyncOutcome::kKept:
+      co_return fail(account_locked());
     case SyncOutcome::kInsufficientBalance:
       co_return fail(unprocessable("insufficient_balance", "the initiator has less than that")
                          .with("balance", text(result.available))

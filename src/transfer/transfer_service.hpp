@@ -15,6 +15,7 @@
 #include "runtime/metrics.hpp"
 #include "runtime/runtime.hpp"
 #include "transfer/options.hpp"
+#include "transfer/patience.hpp"
 #include "transfer/pending_transfer_gateway.hpp"
 
 namespace fencepost::transfer {
@@ -49,10 +50,10 @@ class TransferService {
 
   Mode default_mode() const { return options_.event_pool_enabled ? Mode::kPool : Mode::kSync; }
 
-  // Errors of both: kInvalid `invalid_transfer`; kConflict `idempotency_conflict` with `transferId`. Of the synchronous
-  // mode: kUnprocessable `insufficient_balance` with `balance` and `required`, `cooldown` with `until` and a
-  // retry-after, `daily_limit` with `used` and `limit`. A key that was used in the other mode gets that transfer.
-  // Throws as pg::Pool.
+  // Errors of both: kInvalid `invalid_transfer`; kConflict `idempotency_conflict` with `transferId`; kUnavailable
+  // `account_locked` when a stranger keeps an account locked for seconds. Of the synchronous mode: kUnprocessable
+  // `insufficient_balance` with `balance` and `required`, `cooldown` with `until` and a retry-after, `daily_limit` with
+  // `used` and `limit`. A key that was used in the other mode gets that transfer. Throws as pg::Pool.
   awaitable<Result<TransferOutcome>> transfer_currency(NewTransfer transfer, Mode mode);
 
   // Nothing: no such transfer.
@@ -80,6 +81,9 @@ class TransferService {
   TransferOptions options_;
   Metrics& metrics_;
   std::function<void(bool)> on_due_;
+  // Creating locks payers only, and waits behind those who want payees too: the longer.
+  Patience create_patience_{std::chrono::seconds(2), std::chrono::milliseconds(500)};
+  Patience sync_patience_{std::chrono::seconds(2), std::chrono::milliseconds(100)};
   Batcher<NewTransfer, Created> creates_;
   Batcher<NewTransfer, Moved> syncs_;
 };
