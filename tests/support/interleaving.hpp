@@ -117,6 +117,7 @@ class Session {
       const pg::ResultSet reply(PQprepare(connection_.get(), place->second.c_str(), sql.c_str(),
                                           static_cast<int>(wire_.types.size()), wire_.types.data()));
       if (const std::string message = PQerrorMessage(connection_.get()); !message.empty()) {
+        prepared_.erase(place);
         throw Exception(internal("test_session", fmt::format("{}: {}", message, sql)));
       }
     }
