@@ -9,6 +9,7 @@
 
 #include "tests/support/eventually.hpp"
 #include "tests/support/fencepost.hpp"
+#include "tests/support/interleaving.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/tcp_proxy.hpp"
 
@@ -127,6 +128,25 @@ TEST_F(Serve, a_session_lost_while_it_waits_to_migrate_is_not_the_end) {
   auto node = start();
   ASSERT_TRUE(eventually([&] { return db_.exec(std::string("SELECT count(*) ") + waiting) == "1"; })) << node.output();
   db_.exec(std::string("SELECT pg_terminate_backend(pid) ") + waiting);
+  EXPECT_TRUE(becomes_ready()) << node.output();
+}
+
+TEST_F(Serve, a_session_lost_while_it_joins_the_others_is_not_the_end) {
+  TcpProxy proxy(server_socket());
+  write_config(through_port(db_.dsn(), proxy.port()));
+  ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
+  interleaving::Session stranger(db_.dsn(), "psql");
+  stranger.must("BEGIN");
+  stranger.must("LOCK TABLE cluster_node");
+  auto node = start();
+  ASSERT_TRUE(eventually([&] {
+    return db_.exec(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "
+               "'Lock'") == "1";
+  })) << node.output();
+  EXPECT_EQ(ask({.url = url("/readyz")}).status, 503U) << "not before it is listed";
+  proxy.cut();
+  stranger.must("COMMIT");
   EXPECT_TRUE(becomes_ready()) << node.output();
 }
 

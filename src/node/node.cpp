@@ -187,41 +187,47 @@ class Node {
     stops_.add("database", [this](auto left) { return database_.stop(left); });
     if (auto listening = server_->start(); !listening) co_return listening;
 
-    if (auto migrated = co_await migrate_until_done(told_to_stop); !migrated) co_return migrated;
+    if (auto prepared = co_await prepare_until_done(told_to_stop); !prepared) co_return prepared;
     if (told_to_stop->done()) co_return Result<void>{};
     listener_.start();
     stops_.add("listener", [this](auto) { return listener_.stop(); });
     key_uses_.start();
     stops_.add("api key uses", [this](auto) { return stop_key_uses(); });
-    if (!hooks_.dev_key.empty()) co_await ensure_dev_key(database_.pool(), hooks_.dev_key);
     statistics_.start();
     stops_.add("statistics", [this](auto) { return statistics_.stop(); });
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
     transfers_.start();
     stops_.add("transfers", [this](auto left) { return transfers_.stop(left); });
+    serving_ = true;
 
     log::info("node is ready", {{"node", config_.node.name}, {"host", config_.http.host}, {"port", server_->port()}});
     if (hooks_.on_ready) hooks_.on_ready(server_->port());
     co_return Result<void>{};
   }
 
+  // Everything that has to be in the database before the first worker starts. May be done again.
+  awaitable<Result<void>> prepare() {
+    const auto applied = co_await pg::migrate(database_.connector(), pg::embedded_migrations());
+    if (!applied) co_return fail(applied.error());
+    if (!hooks_.dev_key.empty()) co_await ensure_dev_key(database_.pool(), hooks_.dev_key);
+    co_await transactions_.join();
+    co_return Result<void>{};
+  }
+
   // A database that is away is waited for; a history that does not fit is not.
-  awaitable<Result<void>> migrate_until_done(std::shared_ptr<Completion<int>> told_to_stop) {
+  awaitable<Result<void>> prepare_until_done(std::shared_ptr<Completion<int>> told_to_stop) {
     SystemRandom random;
     Backoff backoff({.initial = 200ms, .cap = 5s}, random);
     while (!told_to_stop->done()) {
       std::optional<Error> away;
       try {
-        const auto applied = co_await pg::migrate(database_.connector(), pg::embedded_migrations());
-        if (!applied) co_return fail(applied.error());
-        serving_ = true;
-        co_return Result<void>{};
+        co_return co_await prepare();
       } catch (const pg::QueryError& e) {
         if (!pg::is_transient(e.sqlstate())) co_return fail(e.error());
         away = e.error();
       } catch (const Exception& e) {
-        // Lost, or lost half way: looking again is what migrating begins with.
+        if (e.error().kind != ErrorKind::kUnavailable) co_return fail(e.error());
         away = e.error();
       }
       const auto delay = backoff.next();

@@ -17,8 +17,9 @@ constexpr Statement kGrown{"pg_statistics_grown", R"(
 StatisticsKeeper::StatisticsKeeper(Executor executor, Database& database, Metrics& metrics)
     : database_(database),
       worker_(
-          executor, {.name = "pg_statistics", .interval = std::chrono::seconds(1)}, [this] { return look(); },
-          metrics) {}
+          executor,
+          {.name = "pg_statistics", .interval = std::chrono::seconds(1), .stop_grace = std::chrono::milliseconds(0)},
+          [this] { return look(); }, metrics) {}
 
 awaitable<Worker::Next> StatisticsKeeper::look() {
   const auto grown = co_await database_.pool().query(kGrown);
@@ -26,7 +27,8 @@ awaitable<Worker::Next> StatisticsKeeper::look() {
   const auto connection = co_await database_.pool().acquire();
   for (const auto row : grown) {
     const auto name = row.get<std::string>("name");
-    // Another node may be at it. A small sample: what the plans need to know is whether there are ten rows or a million.
+    // Another node may be at it. A small sample: what the plans need to know is whether there are ten rows or a
+    // million.
     co_await connection->exec_script("SET default_statistics_target = 20; ANALYZE (SKIP_LOCKED) " + name);
     log::debug("statistics are fresh", {{"table", name}});
   }

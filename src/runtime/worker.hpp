@@ -31,7 +31,7 @@ class Worker {
     std::string name;
     std::chrono::milliseconds interval{1000};
     BackoffOptions backoff{.initial = std::chrono::milliseconds(100), .cap = std::chrono::seconds(30)};
-    std::chrono::milliseconds stop_grace{5000};  // for the step that runs when stop is called
+    std::chrono::milliseconds stop_grace{500};  // for the step that runs when stop is called; 0: it is cancelled
   };
 
   Worker(Executor executor, Options options, Step step, Metrics& metrics);

@@ -51,7 +51,8 @@ TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Da
       expiry_(
           home, {.name = "transfer_expiry", .interval = options.expiry_interval}, [this] { return expire(); }, metrics),
       gauges_(
-          home, {.name = "transfer_gauges", .interval = kGauges}, [this] { return measure(); }, metrics),
+          home, {.name = "transfer_gauges", .interval = kGauges, .stop_grace = std::chrono::milliseconds(0)},
+          [this] { return measure(); }, metrics),
       hints_(
           home, {.name = "transfer_hints", .interval = std::chrono::hours(24)},
           [this]() -> awaitable<Worker::Next> {

@@ -13,7 +13,8 @@ TransferManager::TransferManager(Runtime& runtime, pg::Database& database, pg::L
       coordinator_(runtime.executor(0), database, options, metrics),
       telemetry_(listener, coordinator_),
       auditor_(
-          runtime.executor(0), {.name = "transfer_audit", .interval = options.audit_interval},
+          runtime.executor(0),
+          {.name = "transfer_audit", .interval = options.audit_interval, .stop_grace = std::chrono::milliseconds(0)},
           [this] { return audit_all(); }, metrics) {
   service_.on_due([this](bool here_only) {
     if (here_only) {

@@ -192,10 +192,12 @@ TxManager::TxManager(Parts parts, NodeIdentity identity, TxOptions options, Leas
 
 TxManager::~TxManager() = default;
 
-awaitable<> TxManager::start() {
-  // First, so that nobody's lease names a node that is not listed.
+awaitable<> TxManager::join() {
   co_await heartbeat(parts_.database.pool(), leases_.identity().node_id, leases_.identity().advertise_url,
                      leases_.identity().version);
+}
+
+awaitable<> TxManager::start() {
   writer_.start();
   for (auto& [id, chain] : chains_) {
     co_await on_loop(chain->context().home, [one = chain.get()] { return one->start(); });

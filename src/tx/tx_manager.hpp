@@ -53,6 +53,9 @@ class TxManager {
   TxManager(Parts parts, NodeIdentity identity, TxOptions options, LeaseOptions lease, std::vector<ChainSetup> chains);
   ~TxManager();
 
+  // Lists the node, before it starts: nobody's lease may name one that is not listed. May be done again. Throws as
+  // pg::Pool.
+  awaitable<> join();
   // On loop 0, once the database is migrated.
   awaitable<> start();
   awaitable<> stop(std::chrono::milliseconds limit);
