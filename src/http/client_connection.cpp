@@ -102,7 +102,7 @@ Result<Endpoint> Endpoint::parse(std::string_view text) {
   };
   const auto parsed = boost::urls::parse_uri(boost::urls::string_view(text.data(), text.size()));
   if (!parsed) return bad("does not parse");
-  const auto url = *parsed;
+  const auto& url = *parsed;
   Endpoint endpoint;
   endpoint.tls = url.scheme_id() == boost::urls::scheme::https;
   if (!endpoint.tls && url.scheme_id() != boost::urls::scheme::http) return bad("is neither http nor https");

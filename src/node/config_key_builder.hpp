@@ -16,7 +16,7 @@ using Uint32 = Number<std::uint32_t>;
 // What is reached through members: `config.*http.*port`.
 template <class Object>
 Object& follow(Object& object) {
-  return object;
+  return object;  // NOLINT(bugprone-return-const-ref-from-parameter): what is followed outlives the path
 }
 template <class Object, class Member, class... Members>
 auto& follow(Object& object, Member first, Members... rest) {

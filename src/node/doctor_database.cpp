@@ -200,7 +200,7 @@ Findings assess_database(const DatabaseFacts& facts, std::size_t needed) {
 std::size_t connections_needed(const Config& config, std::size_t cores) {
   const auto loops = config.runtime.threads > 0 ? config.runtime.threads : std::max<std::size_t>(1, cores);
   constexpr std::size_t kListening = 2;  // the listener and, for a moment, its proof
-  constexpr std::size_t kRenewing = 2;  // leases are renewed on sessions of their own
+  constexpr std::size_t kRenewing = 2;   // leases are renewed on sessions of their own
   return loops * (config.database.shared_connections + config.database.pool_size) + kListening + kRenewing;
 }
 

@@ -98,7 +98,7 @@ std::optional<TransferStatus> status_of(const pg::Row& row) {
   if (!word) return std::nullopt;
   const auto status = kPendingTransfer.find(*word);
   if (!status) throw Exception(internal("bad_status", "unknown status: " + *word));
-  return *status;
+  return status;
 }
 
 std::optional<std::chrono::milliseconds> seconds_of(const pg::Row& row, std::string_view column) {

@@ -68,9 +68,8 @@ awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string n
 awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
                                                  LeaseTimes times);
 
-// Gives them up, so that the next one need not wait; tells all nodes on `kLeaseChannel`. One that somebody keeps locked is
-// not waited for, and runs out by itself.
-// Throws CommitUnknown when there is no answer within `timeout`.
+// Gives them up, so that the next one need not wait; tells all nodes on `kLeaseChannel`. One that somebody keeps locked
+// is not waited for, and runs out by itself. Throws CommitUnknown when there is no answer within `timeout`.
 awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
                            std::optional<std::chrono::milliseconds> timeout = std::nullopt);
 
