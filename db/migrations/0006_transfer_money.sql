@@ -107,12 +107,16 @@ BEGIN
   RETURN v;
 END $$;
 
--- Which items cannot be done now because somebody keeps one of their accounts, locked or being opened. Those of the
--- others are locked afterwards, in the same order as ever, and nobody was waited for: a stranger who forgets to commit
--- may hold up those who deal with the same accounts, and nobody else.
+-- Which items cannot be done now because somebody keeps one of their accounts, locked or being opened; with one goes
+-- whoever has its key. The accounts of the others are locked afterwards. What is not free at once is waited for a
+-- moment each, and a tenth of a second in all: a transaction like this one is over by then, and a stranger who forgets
+-- to commit holds up only those who deal with the same accounts. Such waits may be out of order, but none is long
+-- enough to be a deadlock.
 CREATE FUNCTION economy._kept(p_items economy._item[]) RETURNS boolean[]
 LANGUAGE plpgsql AS $$
 DECLARE
+  v_lock_timeout text := current_setting('lock_timeout');
+  v_until timestamptz := clock_timestamp() + interval '100 ms';
   v_guilds bigint[];
   v_members bigint[];
   v_free text[];
@@ -126,8 +130,9 @@ BEGIN
            WHERE i.step IS NOT NULL
              AND side.member_id IS NOT NULL
            ORDER BY i.guild_id, side.member_id) AS k;
-  PERFORM set_config('lock_timeout', '10ms', true);
+  PERFORM set_config('lock_timeout', '20ms', true);
   FOR n IN 1 .. coalesce(cardinality(v_guilds), 0) LOOP
+    EXIT WHEN clock_timestamp() > v_until;
     CONTINUE WHEN EXISTS (SELECT FROM economy.accounts AS a
                            WHERE a.guild_id = v_guilds[n] AND a.member_id = v_members[n]);
     BEGIN
@@ -142,11 +147,27 @@ BEGIN
             JOIN economy.accounts AS a USING (guild_id, member_id)
            ORDER BY a.guild_id, a.member_id
              FOR NO KEY UPDATE OF a SKIP LOCKED) AS a;
-  SELECT array_agg(i.step IS NOT NULL
-                   AND NOT (i.guild_id || '/' || i.initiator_id = ANY (v_free)
-                            AND (i.step = 'check' OR i.guild_id || '/' || i.target_id = ANY (v_free)))
-                   ORDER BY i.ordinality) INTO v_kept
-    FROM unnest(p_items) WITH ORDINALITY AS i;
+  FOR n IN 1 .. coalesce(cardinality(v_guilds), 0) LOOP
+    EXIT WHEN clock_timestamp() > v_until;
+    CONTINUE WHEN v_guilds[n] || '/' || v_members[n] = ANY (v_free);
+    BEGIN
+      PERFORM FROM economy.accounts AS a
+        WHERE a.guild_id = v_guilds[n] AND a.member_id = v_members[n]
+          FOR NO KEY UPDATE;
+      IF FOUND THEN v_free := v_free || (v_guilds[n] || '/' || v_members[n]); END IF;
+    EXCEPTION WHEN lock_not_available THEN
+      NULL;
+    END;
+  END LOOP;
+  SELECT array_agg(CASE WHEN k.idempotency_key IS NULL THEN k.kept ELSE k.key_is_kept END ORDER BY k.ordinality)
+    INTO v_kept
+    FROM (SELECT i.*, bool_or(i.kept) OVER (PARTITION BY i.guild_id, i.initiator_id, i.idempotency_key) AS key_is_kept
+            FROM (SELECT i.*,
+                         i.step IS NOT NULL
+                         AND NOT (i.guild_id || '/' || i.initiator_id = ANY (v_free)
+                                  AND (i.step = 'check' OR i.guild_id || '/' || i.target_id = ANY (v_free))) AS kept
+                    FROM unnest(p_items) WITH ORDINALITY AS i) AS i) AS k;
+  PERFORM set_config('lock_timeout', v_lock_timeout, true);
   RETURN v_kept;
 END $$;
 
@@ -199,6 +220,12 @@ LANGUAGE sql IMMUTABLE AS $$
           || p_initiator_id::text || '", "targetId": "' || p_target_id::text || '", "amount": "' || p_amount::text
           || '"' || p_more || '}')::jsonb
 $$;
+
+CREATE FUNCTION economy._refuse_id(p_transfer_id uuid) RETURNS uuid
+LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'transfer % is in the pool', p_transfer_id USING ERRCODE = 'unique_violation';
+END $$;
 
 -- What a set comes to, one element for each item.
 CREATE TYPE economy._settlement AS (
@@ -346,7 +373,13 @@ BEGIN
     INSERT INTO economy.transactions (id, transfer_id, kind, guild_id, debit_id, credit_id, amount, debit_after,
                                       credit_after, reason, metadata, actor, idempotency_key, created_at)
            OVERRIDING SYSTEM VALUE
-    SELECT k.ledger_id, k.transfer_id, CASE WHEN k.step IN ('mint', 'burn') THEN k.step ELSE 'transfer' END, k.guild_id,
+    SELECT k.ledger_id,
+           -- Looked at under the payer's lock, as the trigger of the pool looks at the ledger.
+           CASE WHEN k.step = 'now' AND (SELECT true FROM economy.pending_transfers AS p
+                                          WHERE p.transfer_id = k.transfer_id)
+                THEN economy._refuse_id(k.transfer_id) ELSE k.transfer_id
+           END,
+           CASE WHEN k.step IN ('mint', 'burn') THEN k.step ELSE 'transfer' END, k.guild_id,
            k.initiator_id, k.target_id, k.amount, k.debit_after, k.credit_after, k.reason, k.metadata, p_actor,
            k.idempotency_key, v_at
       FROM ROWS FROM (unnest(p_items), unnest(v_ledger_ids), unnest(v_debit_after), unnest(v_credit_after))

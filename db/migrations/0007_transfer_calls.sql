@@ -1,8 +1,8 @@
 -- What a node calls. Arrays have one element for each item, in the caller's order, and so have the answers. Business
 -- outcomes are answers, never errors: an error means that nothing was done, and 40001 and 40P01 mean try again.
 
--- What a caller's arrays say, as items in its order; those that make no sense (no amount, no such id, to oneself, or at
--- once what is in the pool) have no step.
+-- What a caller's arrays say, as items in its order; those that make no sense (no amount, no such id, to oneself) have
+-- no step.
 CREATE FUNCTION economy._items_of(p_step text, p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[],
                                   p_target_ids bigint[], p_amounts bigint[], p_reasons text[], p_metadata text[],
                                   p_idempotency_keys text[]) RETURNS economy._item[]
@@ -12,9 +12,6 @@ DECLARE
 BEGIN
   SELECT array_agg(ROW(CASE WHEN k.guild_id > 0 AND k.initiator_id > 0 AND k.target_id > 0 AND k.amount > 0
                                  AND k.initiator_id <> k.target_id
-                                 AND (p_step <> 'now'
-                                      OR (SELECT true FROM economy.pending_transfers AS p
-                                           WHERE p.transfer_id = k.transfer_id) IS NULL)
                             THEN p_step
                        END,
                        k.place, coalesce(k.transfer_id, gen_random_uuid()), k.guild_id, k.initiator_id, k.target_id,
@@ -101,7 +98,7 @@ END $$;
 --   p_transfer_ids   NULL elements: made here
 --   p_metadata       JSON texts, NULL: {}
 --   p_expires_hours  NULL elements: the guild's default
---   p_patient        false: waits for nobody's locks, and what somebody keeps is `kept`
+--   p_patient        false: hardly waits for locks (_kept), and what somebody keeps is `kept`
 -- Answers: outcome (created · existing · conflict · invalid · kept), transfer_id (NULL when invalid or kept; of a
 -- conflict, whose key it is), status.
 CREATE FUNCTION economy.fn_create_pending_transfers(
@@ -162,7 +159,7 @@ END $$;
 --   daily_limit           used_today, daily_limit
 --   conflict              transfer_id whose key it is; none when that came in the same set and was refused
 --   invalid
---   kept                  when p_patient is false, which waits for nobody's locks: somebody keeps one of the accounts
+--   kept                  when p_patient is false, which hardly waits for locks: somebody keeps one of the accounts
 CREATE FUNCTION economy.fn_transfer_now(
   p_transfer_ids uuid[], p_guild_ids bigint[], p_initiator_ids bigint[], p_target_ids bigint[], p_amounts bigint[],
   p_reasons text[], p_metadata text[], p_idempotency_keys text[], p_patient boolean DEFAULT true)
@@ -228,7 +225,7 @@ END $$;
 -- for each other's accounts. Every lane with due work gets its share, so that one guild with much of it does not keep
 -- the others waiting.
 --   p_only     these and no others, to find the one that makes a set fail
---   p_patient  false: waits for nobody's locks; what somebody keeps is put off for a second
+--   p_patient  false: hardly waits for locks (_kept); what somebody keeps is put off for 2 s
 -- Answers: how many of each; more: call again at once; busy: somebody else has a lane with due work; next_due_at: of
 -- what was not due yet when this began, so it may be past already.
 CREATE FUNCTION economy.fn_process_due(p_limit integer, p_only uuid[] DEFAULT NULL, p_patient boolean DEFAULT true,
@@ -314,7 +311,7 @@ BEGIN
     IF NOT p_patient THEN
       v_kept := economy._kept(v_items);
       UPDATE economy.transfer_work AS w
-         SET due_at = clock_timestamp() + interval '1 s'
+         SET due_at = clock_timestamp() + interval '2 s'
         FROM ROWS FROM (unnest(v_items), unnest(v_kept)) AS k(step, place, transfer_id, guild_id, initiator_id, target_id,
              amount, reason, metadata, idempotency_key, retry_count, expires_at, next_attempt_at, failed_before, kept)
        WHERE k.kept

@@ -196,7 +196,7 @@ BEGIN
   END CASE;
 END $$;
 
--- How the pool does, for metrics and the doctor.
+-- How the pool does, for metrics and the doctor. The oldest are the first that were created.
 CREATE FUNCTION economy.fn_pool_state(
   OUT waiting bigint, OUT approved bigint, OUT retries_due bigint, OUT due bigint, OUT oldest_waiting_at timestamptz,
   OUT oldest_due_at timestamptz, OUT oldest_approved_id uuid, OUT oldest_approved_at timestamptz)

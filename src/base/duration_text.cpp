@@ -36,7 +36,8 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   const auto unit = std::ranges::find(kUnits, name, &Unit::name);
   if (unit == kUnits.end()) return fail(bad_duration(text));
   std::int64_t count = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + digits, count);
+  const auto number = text.substr(0, digits);
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), count);
   if (parsed.ec != std::errc() || count > kLongestMillis / unit->millis) {
     return fail(bad_duration(text, "more than 10000 days"));
   }

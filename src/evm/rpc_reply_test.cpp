@@ -7,8 +7,6 @@
 namespace fencepost::evm {
 namespace {
 
-using ::testing::HasSubstr;
-
 std::string ok(std::uint64_t id, std::string_view result) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", id, result);
 }

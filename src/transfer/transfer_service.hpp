@@ -51,7 +51,7 @@ class TransferService {
   Mode default_mode() const { return options_.event_pool_enabled ? Mode::kPool : Mode::kSync; }
 
   // Errors of both: kInvalid `invalid_transfer`; kConflict `idempotency_conflict` with `transferId`; kUnavailable
-  // `account_locked` when a stranger keeps an account locked for seconds. Of the synchronous mode: kUnprocessable
+  // `account_locked` when a stranger keeps an account locked. Of the synchronous mode: kUnprocessable
   // `insufficient_balance` with `balance` and `required`, `cooldown` with `until` and a retry-after, `daily_limit` with
   // `used` and `limit`. A key that was used in the other mode gets that transfer. Throws as pg::Pool.
   awaitable<Result<TransferOutcome>> transfer_currency(NewTransfer transfer, Mode mode);
