@@ -10,7 +10,6 @@ namespace {
 
 using namespace testing;
 using std::chrono::milliseconds;
-using ::testing::HasSubstr;
 
 constexpr std::string_view kSubscribe = "GET /events HTTP/1.1\r\nHost: x\r\n\r\n";
 

@@ -15,7 +15,6 @@
 namespace fencepost::config {
 namespace {
 
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 Config with_one_of_each() {

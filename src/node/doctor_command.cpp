@@ -20,7 +20,6 @@ namespace fencepost {
 namespace {
 
 using namespace std::chrono_literals;
-using doctor::Finding;
 using doctor::Findings;
 
 constexpr auto kRpcTimeout = 5s;

@@ -31,7 +31,7 @@ std::string retries_text(const json::value& transfer) {
 }
 
 std::string detail_of(const json::value& transfer) {
-  const auto denied = text_at(transfer, "deniedReason");
+  auto denied = text_at(transfer, "deniedReason");
   if (!denied.empty()) return denied;
   const auto ledger_id = text_at(transfer, "ledgerId");
   if (!ledger_id.empty()) return fmt::format("ledger id {}", ledger_id);
