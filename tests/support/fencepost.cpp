@@ -1,7 +1,16 @@
 #include "tests/support/fencepost.hpp"
 
+#include <algorithm>
+#include <cstddef>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <boost/json/parse.hpp>
 
+#include "base/random.hpp"
 #include "http/client.hpp"
 #include "runtime/read_file.hpp"
 #include "runtime/runtime.hpp"
@@ -95,9 +104,28 @@ double metric_of(const std::string& node_url, const std::string& name) {
 }
 
 std::uint16_t free_port() {
-  asio::io_context context;
-  asio::ip::tcp::acceptor acceptor(context, {asio::ip::make_address("127.0.0.1"), 0});
-  return acceptor.local_endpoint().port();
+  // Below those that the kernel gives to whoever asks for any. A name that this process keeps to its end tells the
+  // other tests of the same moment that the port is taken, before anybody listens there.
+  SystemRandom random;
+  for (int attempt = 0; attempt < 1'000; ++attempt) {
+    const auto port = static_cast<std::uint16_t>(20'000 + random.next() % 10'000);
+    const int kept = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+    const auto text = fmt::format("fencepost-test-port-{}", port);
+    std::ranges::copy(text, name.sun_path + 1);  // after a NUL: it has no file
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+    if (::bind(kept, reinterpret_cast<const sockaddr*>(&name), length) == 0) {
+      asio::io_context context;
+      asio::ip::tcp::acceptor acceptor(context);
+      boost::system::error_code taken;
+      acceptor.open(asio::ip::tcp::v4());
+      acceptor.set_option(asio::socket_base::reuse_address(true));
+      acceptor.bind({asio::ip::make_address("127.0.0.1"), port}, taken);
+      if (!taken) return port;
+    }
+    ::close(kept);
+  }
+  throw Exception(internal("test_port", "no port is free"));
 }
 
 }  // namespace fencepost::test

@@ -60,6 +60,7 @@ Answer ask(const Ask& request);
 // What a node's metric stands at, over all its labels or those that `name` ends with; 0 when there is none.
 double metric_of(const std::string& node_url, const std::string& name);
 
+// One that no other test is given while this process lives.
 std::uint16_t free_port();
 
 }  // namespace fencepost::test
