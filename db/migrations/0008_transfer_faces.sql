@@ -63,7 +63,8 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Newest first. Those that wait and those that were rejected are few among many and are found by what is kept beside
--- them; completed are most, and found by reading on until there are enough. p_before: only those with a smaller seq, to page without an offset that costs more with each page.
+-- them; completed are most, and found by reading on until there are enough. p_before: only those with a smaller seq, to
+-- page without an offset that costs more with each page.
 CREATE FUNCTION economy.fn_list_pending_transfers(
   p_guild_id bigint, p_status text DEFAULT NULL, p_limit integer DEFAULT 100, p_offset integer DEFAULT 0,
   p_before bigint DEFAULT NULL)
