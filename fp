@@ -200,7 +200,7 @@ cmd_build() {
 cmd_up() {
   need "to build, run and test Fencepost"
   build_preset release --target fencepost
-  exec build/release/src/node/fencepost up "$@"
+  exec build/release/fencepost up "$@"
 }
 
 # --- test -------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ json() { sed -n "s|.*\"$1\":\"\{0,1\}\([^\",}]*\).*|\1|p" "$2"; }
 
 # up OPTION…: a node with everything it needs; sets node_pid, url, KEY and dsn.
 up() {
-  "$build/src/node/fencepost" up --port 0 --data-dir "$dir/up" "$@" >"$dir/up.out" 2>&1 &
+  "$build/fencepost" up --port 0 --data-dir "$dir/up" "$@" >"$dir/up.out" 2>&1 &
   node_pid=$!
   started=("$node_pid" "${started[@]}")
   await "the node" test -s "$dir/up/up.json"

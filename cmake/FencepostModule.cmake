@@ -1,6 +1,6 @@
 # fencepost_module(NAME DEPENDS a b LIBRARIES X::x)
 #
-# Makes the static library fencepost_NAME from the .cpp files of the calling folder, and beside it
+# Makes the static library fencepost_NAME from the .cpp files in the calling folder and the folders in it, and beside it
 #   NAME_test    from *_test.cpp    (pure: no server, no network beyond loopback)
 #   NAME_pgtest  from *_pgtest.cpp  (needs PostgreSQL; the harness in tests/support provides it)
 # Headers are included from src/, e.g. "pg/pool.hpp". DEPENDS names the modules this one may use: that list,
@@ -8,10 +8,10 @@
 function(fencepost_module name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;SOURCES" ${ARGN})
 
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "_(test|pgtest)\\.cpp$|/main\\.cpp$|/asio_beast\\.cpp$")
-  file(GLOB unit_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp")
-  file(GLOB pg_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_pgtest.cpp")
+  file(GLOB_RECURSE unit_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp")
+  file(GLOB_RECURSE pg_tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*_pgtest.cpp")
 
   list(TRANSFORM ARG_DEPENDS PREPEND fencepost_ OUTPUT_VARIABLE depends)
   set(target fencepost_${name})

@@ -1,4 +1,4 @@
-#include "node/dev_chain.hpp"
+#include "dev/dev_chain.hpp"
 
 #include <array>
 #include <fstream>

@@ -4,9 +4,10 @@
 #include <exception>
 #include <utility>
 
-#include "node/config.hpp"
 #include "pg/pool.hpp"
 #include "runtime/runtime.hpp"
+
+#include "config/config.hpp"
 
 namespace fencepost {
 

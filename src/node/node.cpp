@@ -16,7 +16,6 @@
 #include "http/server.hpp"
 #include "identity/api_key_store.hpp"
 #include "identity/key_authenticator.hpp"
-#include "node/dev_key.hpp"
 #include "node/system_routes.hpp"
 #include "pg/database.hpp"
 #include "pg/error.hpp"
@@ -32,10 +31,10 @@
 #include "transfer/account_routes.hpp"
 #include "transfer/transfer_manager.hpp"
 #include "transfer/transfer_routes.hpp"
-#include "tx/operator_routes.hpp"
-#include "tx/signer_routes.hpp"
+#include "tx/routes/operator_routes.hpp"
+#include "tx/routes/signer_routes.hpp"
+#include "tx/routes/tx_routes.hpp"
 #include "tx/tx_manager.hpp"
-#include "tx/tx_routes.hpp"
 
 namespace fencepost {
 namespace {
@@ -210,7 +209,7 @@ class Node {
   awaitable<Result<void>> prepare() {
     const auto applied = co_await pg::migrate(database_.connector(), pg::embedded_migrations());
     if (!applied) co_return fail(applied.error());
-    if (!hooks_.dev_key.empty()) co_await ensure_dev_key(database_.pool(), hooks_.dev_key);
+    if (hooks_.prepare) co_await hooks_.prepare(database_.pool());
     co_await transactions_.join();
     co_return Result<void>{};
   }

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "node/config.hpp"
+#include "pg/pool.hpp"
+
+#include "config/config.hpp"
 
 namespace fencepost {
 
@@ -18,8 +20,9 @@ struct NodeHooks {
   std::function<void(std::uint16_t port)> on_ready;
   // Runs when the node cannot stop in time and the process is about to end as it is. Null: nothing.
   std::function<void()> before_abandoning;
-  // An API key that must exist when the node is ready: the caller keeps its text (`up` does). Empty: none.
-  Secret dev_key;
+  // Runs after the migrations and before the first worker; again when the database was lost meanwhile, so it must be
+  // repeatable. Null: nothing.
+  std::function<awaitable<>(pg::Pool&)> prepare;
 };
 
 // Runs a node in this process until SIGINT, SIGTERM or SIGHUP, or until it cannot start. Blocks the calling thread. A

@@ -11,10 +11,10 @@
 #include "transfer/account_routes.hpp"
 #include "transfer/transfer_manager.hpp"
 #include "transfer/transfer_routes.hpp"
-#include "tx/operator_routes.hpp"
-#include "tx/signer_routes.hpp"
+#include "tx/routes/operator_routes.hpp"
+#include "tx/routes/signer_routes.hpp"
+#include "tx/routes/tx_routes.hpp"
 #include "tx/tx_manager.hpp"
-#include "tx/tx_routes.hpp"
 
 namespace fencepost {
 namespace {

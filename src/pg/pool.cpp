@@ -29,7 +29,7 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Lease::~Lease() {
+BorrowedConnection::~BorrowedConnection() {
   if (connection_) pool_->give_back(std::move(connection_));
 }
 
@@ -86,7 +86,7 @@ Pool::Pool(Executor executor, Connector& connector, const PoolOptions& options, 
       lent_gauge_(metrics.gauge("pg_pool_lent", "Exclusive connections in use")) {}
 
 Pool::~Pool() {
-  assert(lent_ == 0 && "a lease outlived its pool");
+  assert(lent_ == 0 && "a borrowed connection outlived its pool");
 }
 
 void Pool::start() {
@@ -212,7 +212,7 @@ awaitable<> Pool::keep_connected(std::size_t slot) {
   }
 }
 
-awaitable<Lease> Pool::acquire() {
+awaitable<BorrowedConnection> Pool::acquire() {
   const auto deadline = Clock::now() + options_.acquire_timeout;
   bool mine = exclusive_line_.empty();
   while (!mine || lent_ >= options_.exclusive_connections) {
@@ -227,14 +227,14 @@ awaitable<Lease> Pool::acquire() {
   while (!idle_.empty()) {
     auto connection = std::move(idle_.back());
     idle_.pop_back();
-    if (connection->is_open()) co_return Lease(*this, std::move(connection));
+    if (connection->is_open()) co_return BorrowedConnection(*this, std::move(connection));
   }
   std::exception_ptr failure;
   try {
     auto connection = co_await connector_.connect(executor_, deadline);
     connected_total_.Increment();
     connection->start({});
-    co_return Lease(*this, std::move(connection));
+    co_return BorrowedConnection(*this, std::move(connection));
   } catch (const std::exception&) {
     failure = std::current_exception();
   }

@@ -40,12 +40,14 @@ class Pool;
 
 // An exclusive connection, given back when this goes out of scope. If anything is still open on it (a transaction,
 // an answer), which is how a cancelled user leaves it, the session is ended instead.
-class Lease {
+class BorrowedConnection {
  public:
-  Lease(Pool& pool, std::shared_ptr<Connection> connection) : pool_(&pool), connection_(std::move(connection)) {}
-  ~Lease();
-  Lease(Lease&& other) noexcept : pool_(other.pool_), connection_(std::move(other.connection_)) {}
-  Lease& operator=(Lease&&) = delete;
+  BorrowedConnection(Pool& pool, std::shared_ptr<Connection> connection)
+      : pool_(&pool), connection_(std::move(connection)) {}
+  ~BorrowedConnection();
+  BorrowedConnection(BorrowedConnection&& other) noexcept
+      : pool_(other.pool_), connection_(std::move(other.connection_)) {}
+  BorrowedConnection& operator=(BorrowedConnection&&) = delete;
 
   Connection& operator*() const { return *connection_; }
   Connection* operator->() const { return connection_.get(); }
@@ -81,7 +83,7 @@ class Pool {
   }
 
   // Lends an exclusive connection. Throws PoolExhausted, ConnectionLost.
-  awaitable<Lease> acquire();
+  awaitable<BorrowedConnection> acquire();
 
   // True while at least one shared connection is up.
   bool connected() const;
@@ -90,7 +92,7 @@ class Pool {
   Random& random() { return random_; }
 
  private:
-  friend class Lease;
+  friend class BorrowedConnection;
 
   // Callers in line, first come, first served.
   class Line {

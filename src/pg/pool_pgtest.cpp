@@ -52,8 +52,8 @@ TEST(pg_pool, serves_many_callers_over_one_connection) {
 TEST(pg_pool, may_be_stopped_at_the_moment_of_its_first_connect) {
   TestDatabase db;
   for (int i = 0; i < 60; ++i) {
-    // The lease and the shared connection open side by side, so the stop comes when the latter does, give or take.
-    with_pool(db.dsn(), {}, [](Pool& pool) -> awaitable<> { const auto lease = co_await pool.acquire(); });
+    // The borrowed and the shared connection open side by side, so the stop comes when the latter does, give or take.
+    with_pool(db.dsn(), {}, [](Pool& pool) -> awaitable<> { const auto borrowed = co_await pool.acquire(); });
   }
 }
 
@@ -83,12 +83,12 @@ TEST(pg_pool, lends_no_more_than_it_has_and_serves_the_line_in_order) {
     std::size_t lent = 0;
     std::size_t most = 0;
     auto borrower = [&](int number) -> awaitable<> {
-      auto lease = co_await pool.acquire();
+      auto borrowed = co_await pool.acquire();
       most = std::max(most, ++lent);
       order.push_back(number);
       Batch batch;
       batch.add(kWait, 0.01);
-      co_await lease->run(batch);
+      co_await borrowed->run(batch);
       --lent;
     };
     TaskGroup borrowers(pool.executor(), "borrowers", 10);
@@ -111,13 +111,13 @@ TEST(pg_pool, waiting_for_a_lease_ends_with_the_timeout) {
 TEST(pg_pool, a_cancelled_waiter_leaves_the_line_to_the_next) {
   TestDatabase db;
   with_pool(db.dsn(), {.exclusive_connections = 1}, [](Pool& pool) -> awaitable<> {
-    auto wait_for_lease = [](Pool& p) -> awaitable<> { const auto lease = co_await p.acquire(); };
+    auto wait_for_connection = [](Pool& p) -> awaitable<> { const auto borrowed = co_await p.acquire(); };
     TaskGroup impatient(pool.executor(), "impatient", 1);
     std::map<std::string, int> counts;
     TaskGroup patient(pool.executor(), "patient", 1);
     {
       const auto held = co_await pool.acquire();
-      EXPECT_TRUE(impatient.spawn(wait_for_lease(pool)));
+      EXPECT_TRUE(impatient.spawn(wait_for_connection(pool)));
       co_await asio::post(pool.executor(), asio::use_awaitable);
       EXPECT_TRUE(patient.spawn(tally(code_of(pool.acquire()), counts)));
       co_await asio::post(pool.executor(), asio::use_awaitable);

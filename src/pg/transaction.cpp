@@ -57,7 +57,8 @@ awaitable<> Transaction::rollback() {
   co_await connection_.run(batch, {.access = Access::kRead});
 }
 
-awaitable<bool> clean_up_and_retry(Pool& pool, Lease& lease, Transaction& tx, std::exception_ptr failure, int attempt) {
+awaitable<bool> clean_up_and_retry(Pool& pool, BorrowedConnection& borrowed, Transaction& tx,
+                                   std::exception_ptr failure, int attempt) {
   bool retry = false;
   bool clean = false;
   try {
@@ -67,7 +68,7 @@ awaitable<bool> clean_up_and_retry(Pool& pool, Lease& lease, Transaction& tx, st
     clean = true;
   } catch (const Exception& e) {
     // Our own refusal inside the body: the session is fine. A lost one is not worth asking.
-    clean = lease->is_open();
+    clean = borrowed->is_open();
   } catch (const std::exception&) {
     // A bug in the body. The session still has its transaction open, so the pool will not take it back.
   }

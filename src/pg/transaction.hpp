@@ -47,15 +47,16 @@ class Transaction {
 };
 
 // What to do after a failed attempt; used by `transaction`.
-awaitable<bool> clean_up_and_retry(Pool& pool, Lease& lease, Transaction& tx, std::exception_ptr failure, int attempt);
+awaitable<bool> clean_up_and_retry(Pool& pool, BorrowedConnection& borrowed, Transaction& tx,
+                                   std::exception_ptr failure, int attempt);
 
 template <class Body>
 auto transaction(Pool& pool, Body body, Isolation isolation = Isolation::kReadCommitted)
     -> std::invoke_result_t<Body&, Transaction&> {
   using Value = typename std::invoke_result_t<Body&, Transaction&>::value_type;
-  auto lease = co_await pool.acquire();
+  auto borrowed = co_await pool.acquire();
   for (int attempt = 1;; ++attempt) {
-    Transaction tx(*lease, isolation);
+    Transaction tx(*borrowed, isolation);
     std::exception_ptr failure;
     try {
       if constexpr (std::is_void_v<Value>) {
@@ -70,7 +71,7 @@ auto transaction(Pool& pool, Body body, Isolation isolation = Isolation::kReadCo
     } catch (const std::exception&) {
       failure = std::current_exception();
     }
-    if (!co_await clean_up_and_retry(pool, lease, tx, failure, attempt)) std::rethrow_exception(failure);
+    if (!co_await clean_up_and_retry(pool, borrowed, tx, failure, attempt)) std::rethrow_exception(failure);
   }
 }
 

@@ -16,7 +16,7 @@ class Patience {
   std::chrono::milliseconds get() const {
     return std::chrono::steady_clock::now().time_since_epoch().count() < little_until_ ? little_ : usual_;
   }
-  void somebody_keeps_one() {
+  void account_was_locked() {
     little_until_ = (std::chrono::steady_clock::now() + std::chrono::seconds(5)).time_since_epoch().count();
   }
 

@@ -15,10 +15,10 @@ namespace fencepost::transfer {
 
 enum class CreateOutcome {
   kCreated,
-  kExisting,  // the key was used before, for the same
-  kConflict,  // the key was used before, for something else
-  kInvalid,   // no amount, no such id, to oneself
-  kKept,      // not done: somebody keeps one of the accounts locked
+  kExisting,       // the key was used before, for the same
+  kConflict,       // the key was used before, for something else
+  kInvalid,        // no amount, no such id, to oneself
+  kAccountLocked,  // not done: somebody keeps one of the accounts locked
 };
 struct CreateResult {
   CreateOutcome outcome = CreateOutcome::kInvalid;
@@ -34,7 +34,7 @@ enum class SyncOutcome {
   kInsufficientBalance,
   kCooldown,
   kDailyLimit,
-  kKept,
+  kAccountLocked,
 };
 struct SyncResult {
   SyncOutcome outcome = SyncOutcome::kInvalid;

@@ -86,7 +86,7 @@ awaitable<Worker::Next> TransferEventPoolCoordinator::process() {
   const auto done = co_await process_set();
   if (done.completed > 0) test_point("transfer.completed");
   note(done);
-  if (done.put_off > 0) patience_.somebody_keeps_one();
+  if (done.put_off > 0) patience_.account_was_locked();
   if (done.more) co_return Worker::Next::kAgain;
   // Whoever is at a lane may die there, and nobody would say so.
   auto next = done.next_due;

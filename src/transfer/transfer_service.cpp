@@ -95,7 +95,7 @@ awaitable<std::vector<TransferService::Created>> TransferService::create_once(st
   bool due = false;
   for (const auto& result : results) {
     due = due || result.status == TransferStatus::kApproved;
-    if (result.outcome == CreateOutcome::kKept) create_patience_.somebody_keeps_one();
+    if (result.outcome == CreateOutcome::kAccountLocked) create_patience_.account_was_locked();
   }
   if (due) test_point("transfer.approved");
   if (due && on_due_) on_due_(true);  // the others hear of it by the commit itself
@@ -111,7 +111,7 @@ awaitable<std::vector<TransferService::Moved>> TransferService::transfer_now(std
 awaitable<std::vector<TransferService::Moved>> TransferService::transfer_once(std::span<const NewTransfer> items) {
   auto results = co_await gateway().transfer_now(items, sync_patience_.get());
   for (const auto& result : results.items) {
-    if (result.outcome == SyncOutcome::kKept) sync_patience_.somebody_keeps_one();
+    if (result.outcome == SyncOutcome::kAccountLocked) sync_patience_.account_was_locked();
   }
   if (results.woken && on_due_) on_due_(false);
   co_return std::vector<Moved>(std::make_move_iterator(results.items.begin()),
@@ -146,7 +146,7 @@ awaitable<Result<TransferOutcome>> TransferService::into_pool(NewTransfer transf
                          .existing = created->outcome == CreateOutcome::kExisting};
     case CreateOutcome::kConflict:
       co_return fail(key_conflict(created->transfer_id));
-    case CreateOutcome::kKept:
+    case CreateOutcome::kAccountLocked:
       co_return fail(account_locked());
     case CreateOutcome::kInvalid:
       break;
@@ -176,7 +176,7 @@ awaitable<Result<TransferOutcome>> TransferService::at_once(NewTransfer transfer
                                .existing = result.outcome == SyncOutcome::kExisting};
     case SyncOutcome::kConflict:
       co_return fail(key_conflict(result.transfer_id));
-    case SyncOutcome::kKept:
+    case SyncOutcome::kAccountLocked:
       co_return fail(account_locked());
     case SyncOutcome::kInsufficientBalance:
       co_return fail(unprocessable("insufficient_balance", "the initiator has less than that")

@@ -1,4 +1,4 @@
-// Everything that can be set about the transaction manager. node/config fills it in.
+// Everything that can be set about the transaction manager. config/ fills it in.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "tx/fees.hpp"
+#include "tx/model/fees.hpp"
 
 namespace fencepost::tx {
 
@@ -65,6 +65,18 @@ struct ChainOptions {
     const auto it = signers.find(signer);
     return it != signers.end() && it->second.shared ? *it->second.shared : shared;
   }
+};
+
+struct LeaseTimes {
+  std::chrono::milliseconds duration{10'000};
+  std::chrono::milliseconds clock_skew_allowance{1'000};
+};
+
+struct LeaseOptions {
+  LeaseTimes times;
+  std::chrono::milliseconds renew_interval{3'000};
+  std::chrono::milliseconds idle_release{60'000};  // a lease without work is given up after this
+  std::size_t adopt_step = 64;                     // orphans taken at a time
 };
 
 struct TxOptions {

@@ -8,15 +8,15 @@
 #include "runtime/gather.hpp"
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
-#include "tx/backlog_gauges.hpp"
-#include "tx/chain_context.hpp"
-#include "tx/confirmation_manager.hpp"
-#include "tx/head_watcher.hpp"
-#include "tx/nonce_keeper.hpp"
-#include "tx/promoter.hpp"
-#include "tx/receipt_checker.hpp"
-#include "tx/resubmitter.hpp"
-#include "tx/submitter.hpp"
+#include "tx/service/chain_context.hpp"
+#include "tx/workers/backlog_gauges.hpp"
+#include "tx/workers/confirmation_manager.hpp"
+#include "tx/workers/nonce_keeper.hpp"
+#include "tx/workers/promoter.hpp"
+#include "tx/workers/receipt_checker.hpp"
+#include "tx/workers/resubmitter.hpp"
+#include "tx/workers/stuck_watcher.hpp"
+#include "tx/workers/submitter.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -72,14 +72,14 @@ class TxManager::Chain {
                  .wake_promoter = [this] { promoter_.wake(); },
                  .wake_resubmitter = [this] { resubmitter_.wake(); },
                  .wake_receipts = [this] { receipts_.wake(); },
-                 .wake_heads = [this] { heads_.wake(); }},
+                 .wake_stuck_watcher = [this] { stuck_.wake(); }},
         nonces_(context_),
         promoter_(context_),
         submitter_(context_),
         resubmitter_(context_),
         receipts_(context_),
         confirmations_(context_),
-        heads_(context_),
+        stuck_(context_),
         gauges_(context_) {
     follower_.subscribe([this](const evm::ChainUpdate& update) { return on_update(update); });
   }
@@ -102,7 +102,7 @@ class TxManager::Chain {
     resubmitter_.start();
     receipts_.start();
     confirmations_.start();
-    heads_.start();
+    stuck_.start();
     gauges_.start();
     follower_.start();
   }
@@ -112,7 +112,7 @@ class TxManager::Chain {
     std::vector<awaitable<bool>> stops;
     stops.push_back(stop_one(follower_));
     stops.push_back(stop_one(gauges_));
-    stops.push_back(stop_one(heads_));
+    stops.push_back(stop_one(stuck_));
     stops.push_back(stop_one(confirmations_));
     stops.push_back(stop_one(receipts_));
     stops.push_back(stop_one(resubmitter_));
@@ -157,7 +157,7 @@ class TxManager::Chain {
   Resubmitter resubmitter_;
   ReceiptChecker receipts_;
   ConfirmationManager confirmations_;
-  HeadWatcher heads_;
+  StuckWatcher stuck_;
   BacklogGauges gauges_;
 };
 

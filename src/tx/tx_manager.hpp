@@ -13,12 +13,12 @@
 #include "pg/database.hpp"
 #include "pg/listener.hpp"
 #include "runtime/runtime.hpp"
-#include "tx/lease_manager.hpp"
-#include "tx/operator_service.hpp"
 #include "tx/options.hpp"
-#include "tx/transaction_writer.hpp"
-#include "tx/tx_service.hpp"
-#include "tx/tx_watch.hpp"
+#include "tx/service/lease_manager.hpp"
+#include "tx/service/operator_service.hpp"
+#include "tx/service/transaction_writer.hpp"
+#include "tx/service/tx_service.hpp"
+#include "tx/service/tx_watch.hpp"
 
 namespace fencepost::tx {
 

@@ -1,0 +1,144 @@
+#include "cli/api_client.hpp"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/json.hpp"
+#include "base/json_reader.hpp"
+#include "http/client.hpp"
+#include "http/problem.hpp"
+#include "runtime/runtime.hpp"
+
+#include "cli/text_table.hpp"
+#include "dev/up_json.hpp"
+
+namespace fencepost {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMaxAnswerBytes = 64 << 20;
+constexpr auto kBadAnswer = "bad_answer";
+
+Result<ApiAccess> announced_by_up(const std::string& data_dir) {
+  const auto document = read_up_json(data_dir);
+  if (!document) return fail(document.error());
+  const JsonReader reader(*document, "up.json");
+  return ApiAccess{reader.field("url").string(), Secret(reader.field("apiKey").string())};
+}
+
+std::string value_or_empty(const std::map<std::string, std::string>& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+// It goes to a terminal, and may quote a contract: printable. The code is for whoever looks it up, the request id for
+// whoever has the server's log.
+Error for_terminal(const Error& problem, const http::ClientResponse& response) {
+  Error out{problem.kind, problem.code, printable(problem.message), {{"code", printable(problem.code)}}, {}, {}};
+  for (const auto& [key, value] : problem.context) out.with(printable(key), printable(value));
+  if (const auto id = response.header("X-Request-Id")) out.with("X-Request-Id", printable(*id));
+  return out;
+}
+
+awaitable<Result<http::ClientResponse>> send(http::ClientRequest request) {
+  const auto executor = co_await this_executor();
+  http::Client client(executor, {.max_body_bytes = kMaxAnswerBytes});
+  auto response = co_await client.send(std::move(request));
+  co_return response;
+}
+
+Result<http::ClientResponse> call(const ApiAccess& access, http::ClientRequest request) {
+  request.url = access.url + request.url;
+  request.headers.emplace_back("Authorization", fmt::format("Bearer {}", access.api_key.reveal()));
+  auto response = run_blocking(send(std::move(request)));
+  if (!response) return fail(std::move(response.error()).with("url", access.url));
+  return response;
+}
+
+Result<json::value> call_for_json(const ApiAccess& access, http::ClientRequest request) {
+  const auto response = call(access, std::move(request));
+  if (!response) return fail(response.error());
+  auto answer = read_answer(*response);
+  if (!answer && answer.error().code == kBadAnswer) answer.error().with("url", access.url);
+  return answer;
+}
+
+bool succeeded(const http::ClientResponse& response) {
+  return response.status >= 200 && response.status < 300;
+}
+
+}  // namespace
+
+Result<ApiAccess> find_api(const ApiFlags& flags, const std::map<std::string, std::string>& environment,
+                           const std::string& usual_data_dir) {
+  ApiAccess access{flags.url, Secret(flags.api_key)};
+  const auto fill_in = [&](ApiAccess other) {
+    if (access.url.empty()) access.url = std::move(other.url);
+    if (access.api_key.empty()) access.api_key = std::move(other.api_key);
+  };
+  if (!flags.data_dir.empty()) {
+    auto up = announced_by_up(flags.data_dir);
+    if (!up) return fail(up.error());
+    fill_in(std::move(*up));
+  }
+  fill_in({value_or_empty(environment, "FENCEPOST_URL"), Secret(value_or_empty(environment, "FENCEPOST_API_KEY"))});
+  // Only as a whole: the key of one node is not for another.
+  if (access.url.empty() && access.api_key.empty() && std::filesystem::exists(up_json_file(usual_data_dir))) {
+    auto up = announced_by_up(usual_data_dir);
+    if (!up) return fail(up.error());
+    fill_in(std::move(*up));
+  }
+  if (access.url.empty() || access.api_key.empty()) {
+    return fail(invalid("api_unknown", fmt::format("which {}? Give --url and --api-key, set FENCEPOST_URL and "
+                                                   "FENCEPOST_API_KEY, or give --data-dir of a running 'up'",
+                                                   access.url.empty() ? "node" : "API key")));
+  }
+  while (access.url.ends_with('/')) access.url.pop_back();
+  return access;
+}
+
+Result<json::value> ApiClient::get(const std::string& target, std::chrono::milliseconds timeout) {
+  http::ClientRequest request;
+  request.url = target;
+  request.idempotent = true;
+  request.timeout = timeout;
+  return call_for_json(access_, std::move(request));
+}
+
+Result<json::value> ApiClient::post(const std::string& target, const json::value& body, bool repeatable) {
+  http::ClientRequest request;
+  request.method = "POST";
+  request.url = target;
+  request.headers = {{"Content-Type", "application/json"}};
+  request.body = json::serialize(body);
+  request.idempotent = repeatable;
+  return call_for_json(access_, std::move(request));
+}
+
+Result<http::ClientResponse> ApiClient::get_file(const std::string& target) {
+  http::ClientRequest request;
+  request.url = target;
+  request.idempotent = true;
+  auto response = call(access_, std::move(request));
+  if (!response || succeeded(*response)) return response;
+  return fail(read_answer(*response).error());
+}
+
+Result<json::value> read_answer(const http::ClientResponse& response) {
+  if (succeeded(response)) {
+    if (response.body.empty()) return json::value(nullptr);
+    if (auto document = parse_json(response.body, kMaxAnswerBytes)) return std::move(*document);
+  } else if (const auto problem = http::read_problem(response)) {
+    return fail(for_terminal(*problem, response));
+  }
+  return fail(unavailable(kBadAnswer, fmt::format("the server's answer (status {}) is not one of Fencepost's: does "
+                                                  "the URL point to a node?",
+                                                  response.status)));
+}
+
+}  // namespace fencepost

@@ -1,0 +1,74 @@
+#include "cli/api_command.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/clock.hpp"
+#include "base/duration_text.hpp"
+#include "base/random.hpp"
+#include "base/uuid.hpp"
+
+#include "cli/answer_text.hpp"
+#include "config/config.hpp"
+
+namespace fencepost {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kPage = 200;  // the most that the API gives at once
+
+}  // namespace
+
+Result<ApiClient> connect(const ApiFlags& flags) {
+  auto access = find_api(flags, process_environment());
+  if (!access) return fail(access.error());
+  return ApiClient(std::move(*access));
+}
+
+void print_json(const json::value& value) {
+  fmt::print("{}\n", json::serialize(value));
+}
+
+std::string new_request_id() {
+  SystemClock clock;
+  SystemRandom random;
+  return UuidGenerator(clock, random).next().to_string();
+}
+
+Result<std::optional<std::chrono::milliseconds>> read_timeout(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto duration = parse_duration(text);
+  if (!duration) return fail(duration.error());
+  return *duration;
+}
+
+Result<ItemList> read_pages(Api& api, std::size_t limit,
+                            const std::function<std::string(std::size_t limit, const std::string& cursor)>& target) {
+  ItemList list;
+  std::string cursor;
+  do {
+    const auto page = api.get(target(std::min(kPage, limit - list.items.size()), cursor));
+    if (!page) return fail(page.error());
+    for (const auto& item : items_of(*page)) list.items.push_back(item);
+    cursor = text_at(*page, "nextCursor");
+  } while (!cursor.empty() && list.items.size() < limit);
+  list.more = !cursor.empty();
+  return list;
+}
+
+void print_list(const ItemList& list, bool as_json, std::string_view none, std::string (*table)(const json::array&)) {
+  if (as_json) {
+    print_json(list.items);
+  } else if (list.items.empty()) {
+    fmt::print("{}\n", none);
+  } else {
+    fmt::print("{}", table(list.items));
+    if (list.more) fmt::print("and more: raise --limit\n");
+  }
+}
+
+}  // namespace fencepost

@@ -1,0 +1,41 @@
+// What the commands share that ask a node.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+
+#include "base/error.hpp"
+
+#include "cli/api_client.hpp"
+
+namespace fencepost {
+
+// As find_api, with the environment of this process.
+Result<ApiClient> connect(const ApiFlags& flags);
+
+void print_json(const boost::json::value& value);
+
+// A name for a request whose caller has none.
+std::string new_request_id();
+
+// "2m"; none for "". Errors: those of parse_duration.
+Result<std::optional<std::chrono::milliseconds>> read_timeout(const std::string& text);
+
+struct ItemList {
+  boost::json::array items;
+  bool more = false;  // there are, beyond the limit
+};
+// Page after page, up to `limit` items. `target` says where a page of so many is, from the cursor on ("": the first).
+Result<ItemList> read_pages(Api& api, std::size_t limit,
+                            const std::function<std::string(std::size_t limit, const std::string& cursor)>& target);
+// The items as JSON; or for people: `none`, or a table and whether that is all.
+void print_list(const ItemList& list, bool as_json, std::string_view none,
+                std::string (*table)(const boost::json::array&));
+
+}  // namespace fencepost

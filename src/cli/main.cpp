@@ -1,0 +1,5 @@
+#include "cli/cli.hpp"
+
+int main(int argc, char** argv) {
+  return fencepost::run_cli(argc, argv);
+}

@@ -1,0 +1,54 @@
+#include "cli/tx_commands.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/serialize.hpp>
+
+namespace fencepost {
+namespace {
+
+namespace json = boost::json;
+
+TEST(tx_commands, a_create_says_only_what_was_given) {
+  TxSendFlags flags;
+  flags.signer = "0xaa";
+  flags.to = "0xbb";
+  flags.value = "1.5ether";
+  EXPECT_EQ(json::serialize(*create_body(flags, "r1")),
+            R"({"signer":"0xaa","requestId":"r1","payload":{"to":"0xbb","value":"1500000000000000000"}})");
+}
+
+TEST(tx_commands, a_create_carries_every_flag) {
+  TxSendFlags flags;
+  flags.signer = "0xaa";
+  flags.data = "0x00";
+  flags.gas = "100000";
+  flags.max_fee = "30gwei";
+  flags.max_priority_fee = "0x1";
+  flags.chain_id = 31337;
+  flags.preflight = true;
+  EXPECT_EQ(json::serialize(*create_body(flags, "r1")),
+            R"({"signer":"0xaa","requestId":"r1","payload":{"data":"0x00","gas":"100000","maxFeePerGas":"30000000000",)"
+            R"("maxPriorityFeePerGas":"1"},"chainId":31337,"preflight":true})");
+}
+
+TEST(tx_commands, a_bad_amount_names_its_flag) {
+  TxSendFlags flags;
+  flags.gas_price = "cheap";
+  const auto body = create_body(flags, "r1");
+  ASSERT_FALSE(body.has_value());
+  EXPECT_EQ(body.error().code, "bad_amount");
+  EXPECT_EQ(body.error().context, (Error::Context{{"flag", "--gas-price"}}));
+}
+
+TEST(tx_commands, a_list_asks_for_what_is_wanted) {
+  TxListFlags flags;
+  EXPECT_EQ(list_target(flags, 50, ""), "/api/v1/tx?limit=50");
+  flags.signer = "0xaa";
+  flags.state = "a&B";
+  flags.chain_id = 5;
+  EXPECT_EQ(list_target(flags, 7, "c/1"), "/api/v1/tx?limit=7&chainId=5&signer=0xaa&state=A%26B&cursor=c%2F1");
+}
+
+}  // namespace
+}  // namespace fencepost

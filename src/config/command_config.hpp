@@ -1,0 +1,25 @@
+// The configuration of a command: its file, the environment and what its flags override.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+#include "config/config.hpp"
+
+namespace fencepost {
+
+struct CommandConfig {
+  std::string file;  // empty: FENCEPOST_CONFIG, or none
+  std::vector<ConfigFlag> overrides;
+};
+
+// Whether the command opens the files of keystore.directory, and so cannot do without their password.
+enum class KeyFiles { kClosed, kOpened };
+
+// Errors: as read_config_file and load_config.
+Result<Config> load_command_config(const CommandConfig& from, std::vector<std::string> required,
+                                   KeyFiles keys = KeyFiles::kClosed);
+
+}  // namespace fencepost

@@ -1,0 +1,170 @@
+// Everything a node can be told, as plain structs with their defaults, and how it is told.
+//
+// A value comes from, in falling precedence: a flag, the environment, the file, the default here. The keys are
+// listed in config/keys.cpp, one line each; docs/configuration.md is for people.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/secret.hpp"
+#include "base/uint256.hpp"
+#include "runtime/log.hpp"
+#include "transfer/options.hpp"
+#include "tx/options.hpp"
+
+namespace fencepost {
+
+struct NodeConfig {
+  std::string name;           // load_config fills in the host's name
+  std::string advertise_url;  // empty: other nodes cannot forward to this one
+};
+
+enum class ListenMode { kEnabled, kPollOnly };
+
+struct DatabaseConfig {
+  Secret dsn;
+  std::chrono::milliseconds connect_timeout = std::chrono::seconds{5};
+  std::chrono::milliseconds statement_timeout = std::chrono::seconds{30};
+  std::size_t shared_connections = 1;  // per event loop, pipelined
+  std::size_t pool_size = 4;           // per event loop, exclusive
+  std::size_t queue_limit = 4096;
+  std::chrono::milliseconds acquire_timeout = std::chrono::seconds{5};
+  ListenMode listen = ListenMode::kEnabled;
+};
+
+struct HttpConfig {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;
+  std::size_t max_header_bytes = 16 * 1024;
+  std::size_t max_body_bytes = 1024 * 1024;
+  std::size_t max_connections = 4096;
+  std::chrono::milliseconds idle_timeout = std::chrono::seconds{60};
+  std::chrono::milliseconds read_timeout = std::chrono::seconds{10};
+  std::chrono::milliseconds write_timeout = std::chrono::seconds{30};
+  std::uint32_t rate_limit_per_second = 1000;
+  std::uint32_t rate_limit_burst = 2000;
+};
+
+struct RuntimeConfig {
+  std::size_t threads = 0;  // 0: one per core
+  std::size_t cpu_threads = 1;
+  std::chrono::milliseconds stop_timeout = std::chrono::seconds{20};
+};
+
+struct LogConfig {
+  log::Level level = log::Level::kInfo;
+  log::Format format = log::Format::kText;
+  std::string file;  // empty: stderr
+};
+
+// What the policy `fixed` offers: a gas price, or cap and tip.
+struct FixedFees {
+  std::optional<Uint256> gas_price;
+  std::optional<Uint256> max_fee_per_gas;
+  std::optional<Uint256> max_priority_fee_per_gas;
+};
+
+enum class FeePolicyName { kDynamic, kFixed };
+
+// What can be said of all chains at once and of each. Not to be used as it is: see chain_options.
+struct ChainTuning {
+  tx::ChainOptions options;  // without name, chain_id, signers and fees.fixed
+  FeePolicyName fee_policy = FeePolicyName::kDynamic;
+  FixedFees fixed_fees;
+};
+
+struct ChainConfig {
+  std::string name;
+  std::int64_t chain_id = 0;
+  std::vector<Secret> rpc_urls;  // they often carry credentials
+  std::chrono::milliseconds poll_interval = std::chrono::seconds{1};
+  ChainTuning tuning;
+};
+
+// What is special about one signer.
+struct SignerConfig {
+  std::string address;                   // lowercase, with 0x
+  std::optional<std::int64_t> chain_id;  // none: on every chain
+  tx::SignerOptions options;
+};
+
+// Where the keys of the signers are.
+struct KeystoreConfig {
+  std::string directory;  // empty: no key files
+  Secret password;        // of every file in it
+  std::vector<Secret> dev_keys;
+};
+
+struct EmailConfig {
+  std::string smtp_url;  // empty: no mail is sent
+  std::string username;
+  Secret password;
+  std::string from;
+  std::chrono::milliseconds timeout = std::chrono::seconds{10};
+
+  bool configured() const { return !smtp_url.empty(); }
+};
+
+struct Config {
+  bool dev = false;  // allows what is fine on a desk and dangerous elsewhere: plain keys
+  NodeConfig node;
+  DatabaseConfig database;
+  HttpConfig http;
+  RuntimeConfig runtime;
+  LogConfig log;
+  tx::TxOptions tx;
+  tx::LeaseOptions lease;
+  transfer::TransferOptions transfer;
+  ChainTuning chain_defaults;  // what a chain's entry leaves out; load_config copies it into each
+  std::vector<ChainConfig> chains;
+  std::vector<SignerConfig> signers;
+  KeystoreConfig keystore;
+  EmailConfig email;
+
+  // Every key that has a value, as a file that `load_config` would read; secrets are masked as "***".
+  std::string to_yaml() const;
+};
+
+struct ConfigFile {
+  std::string name;  // for messages
+  std::string text;
+};
+
+struct ConfigFlag {
+  std::string option;  // as the user typed it, for messages: "--port"
+  std::string path;    // "http.port"
+  std::string value;
+};
+
+struct ConfigSources {
+  std::optional<ConfigFile> file;
+  std::map<std::string, std::string> environment;  // only FENCEPOST_* is looked at
+  std::vector<ConfigFlag> flags;
+  std::vector<std::string> required;  // keys that this command cannot do without, e.g. "database.dsn"
+  bool opens_keys = false;            // this command opens the files of keystore.directory: it needs their password
+};
+
+// kNotFound "no_config_file", kInvalid "bad_config_file" (not readable, or over 1 MiB).
+Result<ConfigFile> read_config_file(const std::string& path);
+
+std::map<std::string, std::string> process_environment();
+
+// The configuration, or kInvalid "bad_config" whose message lists every problem on a line of its own, each with
+// the file and line, variable or flag it comes from, the key and the reason. No message ever quotes a secret.
+// Reads the files that `*_file` keys name.
+Result<Config> load_config(const ConfigSources& sources);
+
+// All that the transaction manager is told about a chain: the entry's options with its name, its id, its signers and
+// its fixed fees.
+// Where a signer has an entry for this chain and one for every chain, the former goes first, value by value.
+tx::ChainOptions chain_options(const Config& config, const ChainConfig& chain);
+
+}  // namespace fencepost

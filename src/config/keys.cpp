@@ -1,0 +1,161 @@
+#include "config/keys.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+#include "config/key_builder.hpp"
+
+namespace fencepost::config {
+namespace {
+
+constexpr Choice<ListenMode, 2> kListenMode{
+    {{{"enabled", ListenMode::kEnabled}, {"poll_only", ListenMode::kPollOnly}}}};
+constexpr Choice<log::Level, 5> kLogLevel{{{{"debug", log::Level::kDebug},
+                                            {"info", log::Level::kInfo},
+                                            {"warn", log::Level::kWarn},
+                                            {"error", log::Level::kError},
+                                            {"off", log::Level::kOff}}}};
+constexpr Choice<log::Format, 2> kLogFormat{{{{"text", log::Format::kText}, {"json", log::Format::kJson}}}};
+constexpr Url kHttpUrl{"http", "https"};
+constexpr Url kSmtpUrl{"smtp", "smtps", true};
+
+std::vector<Key> node_keys() {
+  return {
+      key("dev", at(&Config::dev), Boolean{}, "Allow plain private keys in the configuration: for development only."),
+
+      key("node.name", at(&Config::node, &NodeConfig::name), Text{64},
+          "Name of this node in leases, logs and the cluster list; the host's name if not set."),
+      key("node.advertise_url", at(&Config::node, &NodeConfig::advertise_url), kHttpUrl,
+          "Where other nodes reach this one, to forward requests to the leader of a signer."),
+
+      key("database.dsn", at(&Config::database, &DatabaseConfig::dsn), SecretText{},
+          "PostgreSQL connection URI or keyword string, as libpq takes it; several hosts are fine."),
+      key("database.connect_timeout", at(&Config::database, &DatabaseConfig::connect_timeout), Duration{},
+          "How long to wait for a connection to be made, for each host and in whole seconds, at least two."),
+      key("database.statement_timeout", at(&Config::database, &DatabaseConfig::statement_timeout), Duration{},
+          "How long the server may work on one statement."),
+      key("database.shared_connections", at(&Config::database, &DatabaseConfig::shared_connections), Count{1, 64},
+          "Pipelined connections for short statements, per event loop."),
+      key("database.pool_size", at(&Config::database, &DatabaseConfig::pool_size), Count{1, 1000},
+          "Exclusive connections for transactions, per event loop."),
+      key("database.queue_limit", at(&Config::database, &DatabaseConfig::queue_limit), Count{1, 1'000'000},
+          "How many may wait for a connection before more are refused with 503."),
+      key("database.acquire_timeout", at(&Config::database, &DatabaseConfig::acquire_timeout), Duration{},
+          "How long one may wait for a connection."),
+      key("database.listen", at(&Config::database, &DatabaseConfig::listen), kListenMode,
+          "Use LISTEN to learn of work at once, or only poll (behind a transaction pooler)."),
+
+      key("http.host", at(&Config::http, &HttpConfig::host), Text{255}, "Address to listen on; 0.0.0.0 or :: for all."),
+      key("http.port", at(&Config::http, &HttpConfig::port), Number<std::uint16_t>{0, 65535},
+          "Port to listen on; 0 takes any free one."),
+      key("http.max_header_bytes", at(&Config::http, &HttpConfig::max_header_bytes), Count{1024, 1 << 20},
+          "Longest request line and headers; more is 431."),
+      key("http.max_body_bytes", at(&Config::http, &HttpConfig::max_body_bytes), Count{1024, 1 << 30},
+          "Longest request body; more is 413."),
+      key("http.max_connections", at(&Config::http, &HttpConfig::max_connections), Count{1, 1'000'000},
+          "Connections open at once."),
+      key("http.idle_timeout", at(&Config::http, &HttpConfig::idle_timeout), Duration{},
+          "How long a connection may wait for its next request."),
+      key("http.read_timeout", at(&Config::http, &HttpConfig::read_timeout), Duration{},
+          "How long a client may take to send one request."),
+      key("http.write_timeout", at(&Config::http, &HttpConfig::write_timeout), Duration{},
+          "How long a client may take to receive each 64 KiB of a response."),
+      key("http.rate_limit_per_second", at(&Config::http, &HttpConfig::rate_limit_per_second), Uint32{1, 1'000'000'000},
+          "Requests per second an API key may make."),
+      key("http.rate_limit_burst", at(&Config::http, &HttpConfig::rate_limit_burst), Uint32{1, 1'000'000'000},
+          "Requests an API key may make at once after a pause."),
+
+      key("runtime.threads", at(&Config::runtime, &RuntimeConfig::threads), Count{0, 1024},
+          "Event loops; 0 makes one per core."),
+      key("runtime.cpu_threads", at(&Config::runtime, &RuntimeConfig::cpu_threads), Count{1, 1024},
+          "Threads for signing and other heavy work."),
+      key("runtime.stop_timeout", at(&Config::runtime, &RuntimeConfig::stop_timeout), Duration{},
+          "How long an orderly stop may take before the rest is cut off."),
+
+      key("log.level", at(&Config::log, &LogConfig::level), kLogLevel, "The least important lines to write."),
+      key("log.format", at(&Config::log, &LogConfig::format), kLogFormat, "Lines for people or for machines."),
+      key("log.file", at(&Config::log, &LogConfig::file), Text{4096}, "File to append to; standard error if not set."),
+  };
+}
+
+std::vector<Key> transfer_keys() {
+  using transfer::TransferOptions;
+  return {
+      key("transfer.event_pool_enabled", at(&Config::transfer, &TransferOptions::event_pool_enabled), Boolean{},
+          "Transfers that name no mode go to the pool; otherwise they are carried out at once. Also "
+          "TRANSFER_EVENT_POOL_ENABLED."),
+      key("transfer.batch", at(&Config::transfer, &TransferOptions::batch), Count{1, 10'000},
+          "Most transfers in one transaction."),
+      key("transfer.lanes", at(&Config::transfer, &TransferOptions::lanes), Count{1, 64},
+          "Most transactions with transfers that a node has under way at a time, in each mode."),
+      key("transfer.sweep_interval", at(&Config::transfer, &TransferOptions::sweep_interval),
+          Duration{std::chrono::milliseconds(10), std::chrono::hours(1)},
+          "How often to look for due transfers even if nobody says that there are any."),
+      key("transfer.expiry_interval", at(&Config::transfer, &TransferOptions::expiry_interval),
+          Duration{std::chrono::milliseconds(10), std::chrono::hours(1)},
+          "How often to reject transfers that have waited too long."),
+      key("transfer.audit_interval", at(&Config::transfer, &TransferOptions::audit_interval),
+          Duration{std::chrono::milliseconds(0), std::chrono::days(30)},
+          "How often to prove that no money was made or lost, which reads every transfer; 0 is never."),
+  };
+}
+
+std::vector<Key> email_keys() {
+  return {
+      key("email.smtp_url", at(&Config::email, &EmailConfig::smtp_url), kSmtpUrl,
+          "Mail server, such as smtp://mail.example.org:587; no mail is sent if not set."),
+      key("email.username", at(&Config::email, &EmailConfig::username), Text{256},
+          "Login at the mail server, if it wants one."),
+      key("email.password", at(&Config::email, &EmailConfig::password), SecretText{}, "Password at the mail server."),
+      key("email.from", at(&Config::email, &EmailConfig::from), MailAddress{},
+          "Sender of all mail; required with email.smtp_url."),
+      key("email.timeout", at(&Config::email, &EmailConfig::timeout), Duration{},
+          "How long one mail may take to be handed over."),
+  };
+}
+
+std::vector<Key> make_keys() {
+  auto out = node_keys();
+  for (auto* more : {tx_keys, transfer_keys, email_keys}) std::ranges::move(more(), std::back_inserter(out));
+  return out;
+}
+
+}  // namespace
+
+const std::vector<Key>& keys() {
+  static const auto table = make_keys();
+  return table;
+}
+
+const std::vector<ListSection>& list_sections() {
+  static const std::vector<ListSection> table{
+      {.path = "chains",
+       .max_size = 64,
+       .size = [](const Config& config) { return config.chains.size(); },
+       .resize =
+           [](Config& config, std::size_t size) {
+             ChainConfig chain;
+             chain.tuning = config.chain_defaults;
+             config.chains.resize(size, chain);
+           },
+       .keys = chain_keys},
+      {.path = "signers",
+       .max_size = 1000,
+       .size = [](const Config& config) { return config.signers.size(); },
+       .resize = [](Config& config, std::size_t size) { config.signers.resize(size); },
+       .keys = signer_keys},
+  };
+  return table;
+}
+
+std::string environment_name(std::string_view path) {
+  std::string out(kEnvironmentPrefix);
+  for (const char c : path) {
+    if (c == ']') continue;
+    out += c == '.' || c == '[' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+}  // namespace fencepost::config

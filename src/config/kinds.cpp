@@ -1,0 +1,144 @@
+#include "config/kinds.hpp"
+
+#include <algorithm>
+
+#include <boost/url/parse.hpp>
+#include <boost/url/url_view.hpp>
+
+#include "evm/address.hpp"
+#include "evm/private_key.hpp"
+
+namespace fencepost::config {
+
+using tx::Finality;
+
+namespace {
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+}
+
+}  // namespace
+
+Result<std::string> Text::parse(std::string_view text) const {
+  if (text.size() > max_bytes) {
+    return fail(bad_value(fmt::format("expected at most {} bytes, got {}", max_bytes, text.size())));
+  }
+  if (std::ranges::any_of(text, is_control)) {
+    return fail(bad_value(fmt::format("expected text without control characters, got {}", quote(text))));
+  }
+  return std::string(text);
+}
+
+Result<bool> Boolean::parse(std::string_view text) const {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  return fail(bad_value(fmt::format("expected true or false, got {}", quote(text))));
+}
+
+Result<std::chrono::milliseconds> Duration::parse(std::string_view text) const {
+  auto value = parse_duration(text);
+  if (!value) return fail(bad_value(value.error().message));
+  if (*value < min || *value > max) {
+    return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(text))));
+  }
+  return value;
+}
+
+Result<Secret> SecretText::parse(std::string_view text) const {
+  if (text.empty()) return fail(bad_value("is empty"));
+  if (std::ranges::any_of(text, is_control)) return fail(bad_value("expected one line without control characters"));
+  return Secret(text);
+}
+
+Result<std::string> Url::parse(std::string_view text) const {
+  const auto url = boost::urls::parse_uri(text);
+  if (!url || (url->scheme() != plain && url->scheme() != secure) || url->encoded_host().empty()) {
+    return fail(bad_value(fmt::format("expected {}", type())));
+  }
+  if (url->has_userinfo()) return fail(bad_value("expected a URL without user and password"));
+  if (url->has_port() && (url->port_number() == 0)) return fail(bad_value("expected a port from 1 to 65535"));
+  const bool bare_path = url->encoded_path().empty() || url->encoded_path() == "/";
+  if (host_only && (!bare_path || url->has_query() || url->has_fragment())) {
+    return fail(bad_value(fmt::format("expected {} with nothing after host and port", type())));
+  }
+  return std::string(text);
+}
+
+Result<std::vector<Secret>> SecretUrls::parse(const std::vector<std::string>& items) const {
+  std::vector<Secret> out;
+  for (const auto& item : items) {
+    const auto url = boost::urls::parse_uri(item);
+    if (!url || (url->scheme() != "http" && url->scheme() != "https") || url->encoded_host().empty()) {
+      return fail(bad_value(fmt::format("expected {}; number {} is not one", type(), out.size() + 1)));
+    }
+    out.emplace_back(item);
+  }
+  if (out.empty()) return fail(bad_value(fmt::format("expected {}, got none", type())));
+  return out;
+}
+
+Result<std::vector<Secret>> SecretKeys::parse(const std::vector<std::string>& items) const {
+  std::vector<Secret> out;
+  for (const auto& item : items) {
+    Secret secret(item);
+    if (!evm::PrivateKey::from_hex(secret)) {
+      return fail(bad_value(fmt::format("expected {}; number {} is not one", type(), out.size() + 1)));
+    }
+    out.push_back(std::move(secret));
+  }
+  if (out.empty()) return fail(bad_value(fmt::format("expected {}, got none", type())));
+  return out;
+}
+
+Result<std::string> EvmAddress::parse(std::string_view text) const {
+  auto address = evm::parse_address(text);
+  if (!address) return fail(bad_value(address.error().message));
+  return address;
+}
+
+Result<Uint256> Wei::parse(std::string_view text) const {
+  constexpr std::string_view kGwei = "gwei";
+  constexpr std::size_t kMostGweiDigits = 68;  // times 10^9 is below 2^256
+  const bool gwei = text.ends_with(kGwei);
+  const auto digits = gwei ? text.substr(0, text.size() - kGwei.size()) : text;
+  const auto number = parse_decimal(digits);
+  if (!number || (gwei && digits.size() > kMostGweiDigits)) {
+    return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(text))));
+  }
+  return gwei ? Uint256(*number * 1'000'000'000U) : *number;
+}
+
+Result<Finality> FinalityRule::parse(std::string_view text) const {
+  if (text == "safe") return Finality{Finality::Kind::kSafe, 0};
+  if (text == "finalized") return Finality{Finality::Kind::kFinalized, 0};
+  const auto depth = Number<std::uint32_t>{1, 100'000}.parse(text);
+  if (!depth) return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(text))));
+  return Finality{Finality::Kind::kDepth, *depth};
+}
+
+std::string FinalityRule::print(const Finality& value) const {
+  switch (value.kind) {
+    case Finality::Kind::kSafe:
+      return "safe";
+    case Finality::Kind::kFinalized:
+      return "finalized";
+    case Finality::Kind::kDepth:
+      return fmt::format("{}", value.depth);
+  }
+  std::unreachable();
+}
+
+Result<std::string> MailAddress::parse(std::string_view text) const {
+  const auto at = text.find('@');
+  const auto allowed = [](char c) {
+    return static_cast<unsigned char>(c) > ' ' && c != 0x7f &&
+           std::string_view("<>()[],;:\\\"").find(c) == std::string_view::npos;
+  };
+  const bool valid = at != std::string_view::npos && at > 0 && at + 1 < text.size() && text.size() <= 254 &&
+                     text.find('@', at + 1) == std::string_view::npos && std::ranges::all_of(text, allowed);
+  if (!valid) return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(text))));
+  return std::string(text);
+}
+
+}  // namespace fencepost::config

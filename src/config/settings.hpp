@@ -1,0 +1,111 @@
+// What a user has set, before it means anything: texts by key, each with the place it comes from.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+
+#include "config/config.hpp"
+
+namespace fencepost::config {
+
+struct Origin {
+  enum class Layer { kFile, kEnvironment, kFlag, kNone };
+  Layer layer = Layer::kNone;
+  std::string name;  // of the file, the variable or the option
+  int line = 0;      // in the file
+
+  // "fencepost.yaml:12", "FENCEPOST_HTTP_PORT", "--port", or nothing.
+  std::string text() const;
+};
+
+// Collects everything that is wrong, to be told at once.
+class Problems {
+ public:
+  // `key` may be empty when the problem is with no key in particular.
+  void add(const Origin& origin, std::string_view key, std::string_view reason);
+
+  bool empty() const { return problems_.empty(); }
+  // "2 problems in the configuration:" and a line for each: the file's by line, then environment, flags, the rest.
+  Error to_error() const;
+
+ private:
+  std::multimap<std::pair<Origin::Layer, int>, std::string> problems_;  // by layer and line
+};
+
+struct Setting {
+  std::vector<std::string> items;  // one, unless the key takes a list
+  Origin origin;
+  bool from_file = false;  // given as `<key>_file`: the text is the name of a file that holds the value
+};
+
+// What one source says.
+struct Settings {
+  std::map<std::string, Setting> values;                             // by path, without "_file"
+  std::map<std::string, std::pair<std::size_t, Origin>> list_sizes;  // of lists written out, by path
+  std::map<std::string, Origin> elements;                            // of those lists, by path: "chains[0]"
+
+  std::set<std::string> malformed;  // paths that are given, but not in a form that could be read
+
+  // nullptr when nobody has set it.
+  const Setting* find(const std::string& path) const;
+  bool is_set(const std::string& path) const { return find(path) != nullptr; }
+  // Given in whatever form: what could not be read has been reported, and is not missing.
+  bool is_mentioned(const std::string& path) const;
+  // Where it is set; nowhere when it is not.
+  Origin origin(const std::string& path) const;
+
+  // Adds a value under the path as written. A second value for the same key is a problem.
+  void put(const std::string& path, Setting setting, Problems& problems);
+  // The values of `other` win.
+  void override_with(Settings other);
+};
+
+// The shape of the table of keys. A pattern is a path with the indexes left out: "chains[].name".
+class Schema {
+ public:
+  Schema();
+
+  struct Leaf {
+    bool list;
+    bool file;  // the `_file` form of a secret
+  };
+  // nullptr when the pattern is not a key.
+  const Leaf* leaf(const std::string& pattern) const;
+  bool is_section(const std::string& pattern) const { return sections_.contains(pattern); }
+  bool is_list(const std::string& pattern) const { return sections_.contains(pattern + "[]"); }
+  // The names one level below a section, for suggestions.
+  std::vector<std::string_view> names_below(const std::string& pattern) const;
+
+ private:
+  void add(const std::string& pattern, Leaf leaf);
+
+  std::map<std::string, Leaf> leaves_;
+  std::set<std::string> sections_;
+};
+
+std::string pattern_of(std::string_view path);
+
+// Each adds what is wrong to `problems` and returns the rest.
+Settings read_yaml(const ConfigFile& file, const Schema& schema, Problems& problems);
+Settings read_environment(const std::map<std::string, std::string>& environment, Problems& problems);
+Settings read_flags(const std::vector<ConfigFlag>& flags, const Schema& schema, Problems& problems);
+
+// What must hold between keys (config_checks.cpp): adds what does not to `problems`. Also settles which kind of fixed
+// fees a chain has that overrides those of all chains.
+void settle(Config& config, const Settings& settings, Problems& problems);
+// Adds a problem when nobody mentions the key. `where`: what it is missing from.
+void check_required(const std::string& path, const Origin& where, const Settings& settings, Problems& problems);
+// For those who will open the key files: without a password none of them opens.
+void check_password(const Config& config, const Settings& settings, Problems& problems);
+
+// "a, b" as two texts without the spaces around them; line breaks separate too. Empty ones are left out.
+std::vector<std::string> split_list(std::string_view text);
+
+}  // namespace fencepost::config

@@ -1,0 +1,208 @@
+// The keys of the transaction manager: its own, those of each chain, signers and their keys.
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "config/key_builder.hpp"
+
+namespace fencepost::config {
+namespace {
+
+using namespace std::chrono_literals;
+using tx::ChainOptions;
+using tx::ConfirmationOptions;
+using tx::FeeOptions;
+using tx::LeaseOptions;
+using tx::LeaseTimes;
+using tx::NonceOptions;
+using tx::ResubmitOptions;
+using tx::SignerOptions;
+using tx::TxOptions;
+
+constexpr Choice<tx::NonceQuery, 2> kNonceQuery{
+    {{{"pending", tx::NonceQuery::kPending}, {"latest", tx::NonceQuery::kLatest}}}};
+constexpr Choice<FeePolicyName, 2> kFeePolicy{
+    {{{"dynamic", FeePolicyName::kDynamic}, {"fixed", FeePolicyName::kFixed}}}};
+constexpr Number<std::int64_t> kWindow{0, 100'000};
+constexpr Number<std::int64_t> kChainId{1, std::numeric_limits<std::int64_t>::max()};
+constexpr Duration kSomeTime{1ms, 30 * 24h};
+
+// The keys of a chain's options. They exist for all chains together, and again in each chain's entry, where the former
+// are the defaults: written once, so that no entry lacks what all have.
+template <class TuningOf>
+class TuningKeys {
+ public:
+  // With an empty prefix, for all chains.
+  TuningKeys(std::string prefix, TuningOf tuning_of) : prefix_(std::move(prefix)), tuning_of_(std::move(tuning_of)) {}
+
+  std::vector<Key> make() && {
+    confirmations();
+    nonces();
+    sending();
+    fees();
+    window();
+    return std::move(keys_);
+  }
+
+ private:
+  void confirmations() {
+    constexpr auto kSection = &ChainOptions::confirmations;
+    add("confirmations.required", FinalityRule{},
+        "What makes a block final: blocks on top of it, or the chain's own word.", kSection,
+        &ConfirmationOptions::required);
+    add("confirmations.progress", Boolean{}, "Tell of every confirmation, not only of forks and of the last.", kSection,
+        &ConfirmationOptions::progress);
+    add("confirmations.stale_receipt_timeout", kSomeTime, "Ask for a receipt that no block has brought for this long.",
+        kSection, &ConfirmationOptions::stale_receipt_timeout);
+    add("confirmations.receipt_workers", Count{1, 1000}, "How many receipts to ask for at once.", kSection,
+        &ConfirmationOptions::receipt_workers);
+  }
+
+  void nonces() {
+    constexpr auto kSection = &ChainOptions::nonce;
+    add("nonce.chain_query.enabled", Boolean{},
+        "Compare a signer's next nonce with the chain's; without it, only a signer's first nonce is asked for.",
+        kSection, &NonceOptions::chain_query_enabled);
+    add("nonce.chain_query.mode", kNonceQuery, "The chain's nonce with or without what waits in its pool.", kSection,
+        &NonceOptions::chain_query_mode);
+    add("nonce.nonce_state_timeout", kSomeTime, "How long a chain's nonce is believed before it is asked for again.",
+        kSection, &NonceOptions::nonce_state_timeout);
+  }
+
+  void sending() {
+    add("resubmit.enabled", Boolean{}, "Send what is not mined again: the same bytes.", &ChainOptions::resubmit,
+        &ResubmitOptions::enabled);
+    add("resubmit.interval", kSomeTime, "How long to wait before that, each time.", &ChainOptions::resubmit,
+        &ResubmitOptions::interval);
+    add("stuck.after", kSomeTime, "A transaction next in line that is not mined for this long is STUCK: alert.",
+        &ChainOptions::stuck_after);
+  }
+
+  void fees() {
+    constexpr auto kSection = &ChainOptions::fees;
+    add_tuning("fees.policy", kFeePolicy, "Offer what the market asks (dynamic), or always the same (fixed).",
+               &ChainTuning::fee_policy);
+    add("fees.base_fee_multiplier", Uint32{1, 1000},
+        "Dynamic: the cap is so many base fees plus the tip; what is not needed of it is not paid.", kSection,
+        &FeeOptions::base_fee_multiplier);
+    add("fees.min_tip", Wei{}, "Dynamic: the least tip per gas to offer.", kSection, &FeeOptions::min_tip);
+    add("fees.max_tip", Wei{}, "Dynamic: the highest tip per gas to offer.", kSection, &FeeOptions::max_tip);
+    add_tuning("fees.fixed.gas_price", Optional{Wei{}}, "Fixed: price per gas, for legacy transactions.",
+               &ChainTuning::fixed_fees, &FixedFees::gas_price);
+    add_tuning("fees.fixed.max_fee_per_gas", Optional{Wei{}}, "Fixed: cap per gas, together with the tip.",
+               &ChainTuning::fixed_fees, &FixedFees::max_fee_per_gas);
+    add_tuning("fees.fixed.max_priority_fee_per_gas", Optional{Wei{}}, "Fixed: tip per gas, together with the cap.",
+               &ChainTuning::fixed_fees, &FixedFees::max_priority_fee_per_gas);
+  }
+
+  void window() {
+    const std::string section = prefix_.empty() ? "tx." : "";
+    add(section + "max_in_flight", kWindow,
+        "How many transactions of one signer may be sent and not yet mined; 0 is no limit.",
+        &ChainOptions::max_in_flight);
+    add(section + "shared", Boolean{},
+        "The signers' keys are used elsewhere too, so that nonces may be taken behind our back.",
+        &ChainOptions::shared);
+  }
+
+  template <class Kind, class... Members>
+  void add(const std::string& name, Kind kind, std::string doc, Members... members) {
+    add_tuning(name, kind, std::move(doc), &ChainTuning::options, members...);
+  }
+  template <class Kind, class... Members>
+  void add_tuning(const std::string& name, Kind kind, std::string doc, Members... members) {
+    const auto access = [tuning_of = tuning_of_, members...](auto& config) -> auto& {
+      return follow(tuning_of(config), members...);
+    };
+    keys_.push_back(key(prefix_ + name, access, kind, std::move(doc)));
+    if (prefix_.empty()) return;
+    const bool top = name.find('.') == std::string::npos;
+    keys_.back().inherits = top ? "tx." + name : name;
+  }
+
+  std::string prefix_;
+  TuningOf tuning_of_;
+  std::vector<Key> keys_;
+};
+
+std::vector<Key> own_keys() {
+  return {
+      key("tx.request_id_required", at(&Config::tx, &TxOptions::request_id_required), Boolean{},
+          "Refuse a create without requestId, which could not be retried safely."),
+      key("tx.forwarding", at(&Config::tx, &TxOptions::forwarding), Boolean{},
+          "Hand a request to the node that leads its signer; otherwise it is refused with 409."),
+      key("tx.forward_timeout", at(&Config::tx, &TxOptions::forward_timeout), Duration{1ms, 10min},
+          "How long that node may take to answer."),
+      key("tx.writer_lanes", at(&Config::tx, &TxOptions::writer_lanes), Count{1, 64},
+          "Most batches of creates that are written at the same time."),
+      key("tx.writer_batch", at(&Config::tx, &TxOptions::writer_batch), Count{1, 10'000}, "Most creates in one batch."),
+      key("tx.gas_margin_percent", at(&Config::tx, &TxOptions::gas_margin_percent), Uint32{0, 1000},
+          "Gas on top of an estimate."),
+
+      key("lease.duration", at(&Config::lease, &LeaseOptions::times, &LeaseTimes::duration), Duration{100ms, 1h},
+          "How long a node leads a signer without renewing: a dead node's signers are taken over after this."),
+      key("lease.renew_interval", at(&Config::lease, &LeaseOptions::renew_interval), Duration{10ms, 30min},
+          "How often it renews; less than half of lease.duration."),
+      key("lease.clock_skew_allowance", at(&Config::lease, &LeaseOptions::times, &LeaseTimes::clock_skew_allowance),
+          Duration{0ms, 10min}, "How long others leave an expired lease alone."),
+      key("lease.idle_release", at(&Config::lease, &LeaseOptions::idle_release), kSomeTime,
+          "A signer without work is given up after this."),
+  };
+}
+
+std::vector<Key> keystore_keys() {
+  return {
+      key("keystore.directory", at(&Config::keystore, &KeystoreConfig::directory), Text{4096},
+          "Directory of key files (keystore V3, as made by fencepost signer new, geth or cast)."),
+      key("keystore.password", at(&Config::keystore, &KeystoreConfig::password), SecretText{},
+          "Password of all key files in it."),
+      key("keystore.dev_keys", at(&Config::keystore, &KeystoreConfig::dev_keys), SecretKeys{},
+          "Plain private keys; only with dev."),
+  };
+}
+
+void append(std::vector<Key>& out, std::vector<Key> more) {
+  for (auto& key : more) out.push_back(std::move(key));
+}
+
+}  // namespace
+
+std::vector<Key> tx_keys() {
+  auto out = own_keys();
+  append(out, TuningKeys("", at(&Config::chain_defaults)).make());
+  append(out, keystore_keys());
+  return out;
+}
+
+std::vector<Key> chain_keys(std::size_t index) {
+  const auto path = [&](std::string_view name) { return fmt::format("chains[{}].{}", index, name); };
+  const auto chain = [&](auto member) { return [=](auto& config) -> auto& { return config.chains[index].*member; }; };
+  std::vector<Key> out{
+      key(path("name"), chain(&ChainConfig::name), Text{64}, "Name of the chain, for people."),
+      key(path("chain_id"), chain(&ChainConfig::chain_id), kChainId, "EIP-155 chain id; every endpoint must agree."),
+      key(path("rpc_urls"), chain(&ChainConfig::rpc_urls), SecretUrls{},
+          "JSON-RPC endpoints, the preferred one first."),
+      key(path("poll_interval"), chain(&ChainConfig::poll_interval), Duration{10ms, 1h},
+          "How often to ask for a new block."),
+  };
+  append(out, TuningKeys(path(""), chain(&ChainConfig::tuning)).make());
+  return out;
+}
+
+std::vector<Key> signer_keys(std::size_t index) {
+  const auto path = [&](std::string_view name) { return fmt::format("signers[{}].{}", index, name); };
+  const auto signer = [&](auto... members) {
+    return [=](auto& config) -> auto& { return follow(config.signers[index], members...); };
+  };
+  return {
+      key(path("address"), signer(&SignerConfig::address), EvmAddress{}, "Address of the signer."),
+      key(path("chain_id"), signer(&SignerConfig::chain_id), Optional{kChainId},
+          "The chain on which this holds; every one if not set."),
+      key(path("max_in_flight"), signer(&SignerConfig::options, &SignerOptions::max_in_flight), Optional{kWindow},
+          "For this signer, in place of the chain's."),
+      key(path("shared"), signer(&SignerConfig::options, &SignerOptions::shared), Optional{Boolean{}},
+          "For this signer, in place of the chain's."),
+  };
+}
+
+}  // namespace fencepost::config

@@ -1,0 +1,25 @@
+#include "dev/up_json.hpp"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/json.hpp"
+#include "runtime/read_file.hpp"
+
+namespace fencepost {
+
+std::filesystem::path up_json_file(const std::filesystem::path& data_dir) {
+  return data_dir / "up.json";
+}
+
+Result<boost::json::value> read_up_json(const std::filesystem::path& data_dir) {
+  const auto file = up_json_file(data_dir);
+  const std::string text = read_file(file);
+  if (text.empty()) {
+    return fail(not_found("not_up", fmt::format("there is no {}: is 'fencepost up' running there?", file.string())));
+  }
+  return parse_json(text, text.size());
+}
+
+}  // namespace fencepost

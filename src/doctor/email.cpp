@@ -1,0 +1,65 @@
+#include "doctor/email.hpp"
+
+#include <fmt/format.h>
+
+#include "base/duration_text.hpp"
+
+namespace fencepost::doctor {
+namespace {
+
+constexpr auto kCheck = "email";
+
+std::string fix_for(SmtpFailure failure) {
+  switch (failure) {
+    case SmtpFailure::kNone:
+      return "";
+    case SmtpFailure::kUnknownHost:
+      return "check the host in email.smtp_url, and that this machine can look it up";
+    case SmtpFailure::kUnreachable:
+      return "is the mail server running, and the port right in email.smtp_url? many providers block port 25";
+    case SmtpFailure::kTimeout:
+      return "is a firewall in between? port 465 wants smtps://, ports 25 and 587 smtp://; else raise email.timeout";
+    case SmtpFailure::kTls:
+      return "the certificate must be for this host, in date, and of an authority this machine trusts; "
+             "port 465 wants smtps://, ports 25 and 587 smtp://";
+    case SmtpFailure::kAuthentication:
+      return "check email.username and email.password; some providers want a password made for programs";
+    case SmtpFailure::kRejected:
+      return "is this a mail server, and may this machine use it?";
+  }
+  std::unreachable();
+}
+
+std::string login_text(const EmailConfig& email, const SmtpOutcome& outcome) {
+  return outcome.authenticated ? fmt::format(", logged in as {}", email.username) : "";
+}
+
+}  // namespace
+
+Finding assess_email(const EmailConfig& email, const SmtpOutcome& outcome) {
+  if (outcome.failure == SmtpFailure::kTimeout) {
+    return failed(kCheck, fmt::format("{}: no answer within {}", email.smtp_url, duration_text(email.timeout)),
+                  fix_for(outcome.failure));
+  }
+  if (outcome.failure != SmtpFailure::kNone) {
+    return failed(kCheck, fmt::format("{}: {}", email.smtp_url, one_line(outcome.reason)), fix_for(outcome.failure));
+  }
+  if (!email.username.empty() && !outcome.authenticated) {
+    return failed(kCheck, fmt::format("{} offers no login, but email.username is set", email.smtp_url),
+                  outcome.encrypted ? "use the server's submission port (587 or 465), or unset email.username"
+                                    : "it may want TLS first: use the port that offers it, or unset email.username");
+  }
+  auto detail =
+      fmt::format("{}, {}{}", email.smtp_url, outcome.encrypted ? "TLS" : "not encrypted", login_text(email, outcome));
+  if (outcome.authenticated && !outcome.encrypted) {
+    return warned(kCheck, detail + ": the password travels in the clear", "use a port of the server that offers TLS");
+  }
+  return passed(kCheck, std::move(detail));
+}
+
+Finding check_email(const EmailConfig& email) {
+  if (!email.configured()) return passed(kCheck, "not configured: no mail is sent");
+  return assess_email(email, probe_smtp(email));
+}
+
+}  // namespace fencepost::doctor

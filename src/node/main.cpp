@@ -1,5 +1,0 @@
-#include "node/cli.hpp"
-
-int main(int argc, char** argv) {
-  return fencepost::run_cli(argc, argv);
-}

@@ -1,0 +1,181 @@
+#include "tx/model/finality.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+constexpr std::array<std::string_view, 4> kKindNames{"original", "cancel", "recorded", "external"};
+
+struct VerdictRow {
+  Verdict verdict;
+  std::string_view name;
+  std::optional<TxState> leads_to;  // none: stays
+  std::string_view failure;
+};
+
+constexpr VerdictRow kVerdicts[] = {
+    {Verdict::kWait, "wait", {}, ""},
+    {Verdict::kMined, "mined", TxState::kTracking, ""},
+    {Verdict::kMinedElsewhere, "mined_elsewhere", TxState::kTracking, ""},
+    {Verdict::kUnmined, "unmined", TxState::kTracking, ""},
+    {Verdict::kConfirmed, "confirmed", TxState::kConfirmed, ""},
+    {Verdict::kReverted, "reverted", TxState::kFailedFinal, "reverted"},
+    {Verdict::kCancelled, "cancelled", TxState::kFailedFinal, "cancelled_by_operator"},
+    {Verdict::kConsumedElsewhere, "consumed_elsewhere", TxState::kFailedFinal, "nonce_consumed_elsewhere"},
+    {Verdict::kStuckForeign, "stuck_foreign", TxState::kStuck, ""},
+    {Verdict::kTracking, "tracking", TxState::kTracking, ""},
+};
+
+const VerdictRow& row(Verdict verdict) {
+  return kVerdicts[std::to_underlying(verdict)];
+}
+
+Decision wait(std::string why) {
+  return {Verdict::kWait, {}, std::move(why)};
+}
+
+AttemptKind kind_of(const OpenTx& tx, const Inclusion& inclusion) {
+  const auto found = std::ranges::find(tx.attempts, inclusion.tx_hash, &Attempt::hash);
+  if (found == tx.attempts.end()) {
+    throw Exception(internal("unknown_attempt", "a receipt is not of any attempt").with("txHash", inclusion.tx_hash));
+  }
+  return found->kind;
+}
+
+bool is_final(const ChainFacts& facts, std::int64_t block_number) {
+  return facts.final_number && block_number <= std::min(*facts.final_number, facts.head_number);
+}
+
+// The stored receipt's block is on the node's own branch.
+Decision decide_canonical(const OpenTx& tx, const ChainFacts& facts) {
+  const auto& mined = *tx.mined;
+  if (!is_final(facts, mined.block_number)) return wait("mined, not final");
+  const auto where = fmt::format("block {} is final", mined.block_number);
+  switch (kind_of(tx, mined)) {
+    case AttemptKind::kOriginal:
+    case AttemptKind::kRecorded:
+      return mined.succeeded ? Decision{Verdict::kConfirmed, mined, where}
+                             : Decision{Verdict::kReverted, mined, where + ", and it reverted there"};
+    case AttemptKind::kCancel:
+      return {Verdict::kCancelled, mined, where + " and has the operator's cancel"};
+    case AttemptKind::kExternal:
+      return {Verdict::kConsumedElsewhere, mined, where + " and has a transaction that is not ours"};
+  }
+  std::unreachable();
+}
+
+Decision decide_mined(const OpenTx& tx, const ChainFacts& facts, const std::optional<Inclusion>& now) {
+  // A branch has a nonce once, so a receipt seen on it also tells about the stored one.
+  const auto seen =
+      now ? std::optional(now->tx_hash == tx.mined->tx_hash && now->block_hash == tx.mined->block_hash) : std::nullopt;
+  if (seen && facts.mined_is_canonical && *seen != *facts.mined_is_canonical) {
+    return wait("the receipts and the headers contradict each other");
+  }
+  const auto canonical = seen ? seen : facts.mined_is_canonical;
+  if (!canonical) return wait("not known whether the receipt's block is on our branch");
+  if (*canonical) return decide_canonical(tx, facts);
+  const auto gone = fmt::format("block {} {} is not on our branch", tx.mined->block_number, tx.mined->block_hash);
+  if (now && kind_of(tx, *now) != AttemptKind::kExternal) {
+    return {Verdict::kMinedElsewhere, now, fmt::format("{}; it is in block {} now", gone, now->block_number)};
+  }
+  return {Verdict::kUnmined, {}, gone};
+}
+
+// What is known of a transaction at this nonce that is not ours. `taken` without `inclusion` is by exclusion: the nonce
+// is used and the endpoint that says so has a receipt for none of ours.
+struct Foreign {
+  std::optional<bool> taken;
+  bool final = false;
+  std::optional<Inclusion> inclusion;
+};
+
+Foreign look_for_foreign(const OpenTx& tx, const ChainFacts& facts, const std::optional<Inclusion>& now) {
+  if (now) return {true, is_final(facts, now->block_number), now};
+  if (!facts.nonce || facts.nonce->own_receipts > 0) return {};
+  const auto& nonce = *facts.nonce;
+  const bool final = facts.final_number && nonce.at_final && *nonce.at_final > tx.nonce;
+  if (final && nonce.at_head <= tx.nonce) return {};  // the head lost what is final: not one view of one chain
+  return {nonce.at_head > tx.nonce, final, {}};
+}
+
+Decision decide_external(const OpenTx& tx, const Foreign& foreign) {
+  if (!foreign.taken) return wait("not known whether the nonce is taken");
+  if (!*foreign.taken) return wait("nobody has taken the nonce");
+  if (tx.state != TxState::kTracking) return {Verdict::kTracking, foreign.inclusion, "the nonce is taken"};
+  if (!foreign.final) return wait("taken, not final");
+  return {Verdict::kConsumedElsewhere, foreign.inclusion, "the nonce is finally taken, as expected"};
+}
+
+Decision decide_unmined(const OpenTx& tx, const Foreign& foreign) {
+  if (!foreign.taken) return wait("not known whether the nonce is taken");
+  if (!*foreign.taken) {
+    if (!tx.taken_by_foreign) return wait("not mined");
+    return {Verdict::kTracking, {}, "the transaction that had taken the nonce is gone"};
+  }
+  if (!tx.taken_by_foreign || tx.state != TxState::kStuck) {
+    return {Verdict::kStuckForeign, foreign.inclusion, "a transaction that is not ours has taken the nonce"};
+  }
+  if (!foreign.final) return wait("taken by a transaction that is not ours, not final");
+  return {Verdict::kConsumedElsewhere, foreign.inclusion, "a transaction that is not ours has finally taken the nonce"};
+}
+
+}  // namespace
+
+Decision decide(const OpenTx& tx, const ChainFacts& facts) {
+  if (tx.state == TxState::kCreated) return wait("has no nonce");
+  if (kManagedTx.terminal(tx.state)) return wait("has ended");
+  for (const auto& inclusion : facts.found) kind_of(tx, inclusion);
+  const bool differ = std::ranges::any_of(facts.found, [&](const auto& one) { return one != facts.found.front(); });
+  if (differ) return wait("receipts of two blocks or attempts at one nonce: not one view of one chain");
+  const auto now = facts.found.empty() ? std::nullopt : std::optional(facts.found.front());
+  if (now && now->block_number > facts.head_number) return wait("the receipt is above our head");
+  if (tx.mined) return decide_mined(tx, facts, now);
+  if (now && kind_of(tx, *now) != AttemptKind::kExternal) {
+    return {Verdict::kMined, now, fmt::format("receipt in block {}", now->block_number)};
+  }
+  const auto foreign = look_for_foreign(tx, facts, now);
+  return tx.external ? decide_external(tx, foreign) : decide_unmined(tx, foreign);
+}
+
+TxState state_after(TxState from, Verdict verdict) {
+  return row(verdict).leads_to.value_or(from);
+}
+
+std::string_view to_string(Verdict verdict) {
+  return row(verdict).name;
+}
+
+std::string_view failure_reason(Verdict verdict) {
+  return row(verdict).failure;
+}
+
+std::string_view to_string(AttemptKind kind) {
+  return kKindNames[std::to_underlying(kind)];
+}
+
+std::optional<AttemptKind> find_attempt_kind(std::string_view name) {
+  const auto found = std::ranges::find(kKindNames, name);
+  if (found == kKindNames.end()) return std::nullopt;
+  return static_cast<AttemptKind>(found - kKindNames.begin());
+}
+
+std::optional<std::int64_t> final_by_depth(std::int64_t head_number, std::int64_t required) {
+  if (head_number < required) return std::nullopt;
+  return head_number - required;
+}
+
+bool finality_violated(const Inclusion& ended, std::span<const BlockRef> walk,
+                       std::optional<std::int64_t> final_number) {
+  if (!final_number || ended.block_number > *final_number) return false;
+  const auto at = std::ranges::find(walk, ended.block_number, &BlockRef::number);
+  return at != walk.end() && at->hash != ended.block_hash;
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,113 @@
+#include "tx/routes/operator_routes.hpp"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+
+#include "tx/routes/tx_request.hpp"
+#include "tx/routes/tx_routes.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Request;
+using http::Response;
+using http::Verb;
+using Parts = OperatorRoutesParts;
+
+json::value read_act(const Request& request, std::initializer_list<std::string_view> members) {
+  check_query(request, {});
+  auto body = read_body(request);
+  JsonReader(body).reject_unknown(members);
+  return body;
+}
+
+Operator operator_of(const Request& request, const JsonReader& in) {
+  const auto& principal = *request.principal();
+  return {.actor = fmt::format("{} ({})", principal.id, principal.label), .reason = read_reason(in)};
+}
+
+Response answer(unsigned status, const Result<ManagedTx>& tx, const Request& request) {
+  if (!tx) return Response::problem(tx.error(), request);
+  return Response::json(status, to_json(*tx));
+}
+
+// The transaction of the path, if the key may act for its signer.
+awaitable<Result<Uuid>> named_tx(Request& request, Parts parts) {
+  const auto tx_id = Uuid::parse(request.param("txId")).value();  // the route's pattern has checked it
+  const auto tx = co_await find_visible(parts.service, *request.principal(), tx_id);
+  if (!tx) co_return fail(tx.error());
+  co_return tx_id;
+}
+
+Result<SignerKey> named_signer(const Request& request, const JsonReader& in, const Parts& parts) {
+  std::string signer(request.param("signer"));
+  if (auto allowed = check_allowed(*request.principal(), signer); !allowed) return fail(allowed.error());
+  const auto chain_id = parts.service.resolve_chain(read_chain_id(in.field("chainId")));
+  if (!chain_id) return fail(chain_id.error());
+  return SignerKey{*chain_id, std::move(signer)};
+}
+
+// An act that needs nothing but a transaction and a reason.
+template <awaitable<Result<ManagedTx>> (OperatorService::*act)(Uuid, Operator)>
+awaitable<Response> act_on_tx(Request& request, Parts parts) {
+  const auto body = read_act(request, {"reason"});
+  auto who = operator_of(request, JsonReader(body));
+  const auto tx_id = co_await named_tx(request, parts);
+  if (!tx_id) co_return Response::problem(tx_id.error(), request);
+  const auto tx = co_await (parts.operators.*act)(*tx_id, std::move(who));
+  co_return answer(200, tx, request);
+}
+
+awaitable<Response> record_hash(Request& request, Parts parts) {
+  const auto body = read_act(request, {"txHash", "reason"});
+  const JsonReader in(body);
+  auto tx_hash = read_tx_hash(in.field("txHash"));
+  auto who = operator_of(request, in);
+  const auto tx_id = co_await named_tx(request, parts);
+  if (!tx_id) co_return Response::problem(tx_id.error(), request);
+  const auto tx = co_await parts.operators.record_hash(*tx_id, std::move(tx_hash), std::move(who));
+  co_return answer(200, tx, request);
+}
+
+awaitable<Response> fill_nonce(Request& request, Parts parts) {
+  const auto body = read_act(request, {"chainId", "nonce", "reason"});
+  const JsonReader in(body);
+  const auto nonce = in.field("nonce").int64(0, std::numeric_limits<std::int64_t>::max() - 1);
+  auto who = operator_of(request, in);
+  auto key = named_signer(request, in, parts);
+  if (!key) co_return Response::problem(key.error(), request);
+  const auto tx = co_await parts.operators.fill_nonce(std::move(*key), nonce, std::move(who));
+  co_return answer(202, tx, request);
+}
+
+awaitable<Response> accept_reconcile(Request& request, Parts parts) {
+  const auto body = read_act(request, {"chainId", "reason"});
+  const JsonReader in(body);
+  auto who = operator_of(request, in);
+  const auto key = named_signer(request, in, parts);
+  if (!key) co_return Response::problem(key.error(), request);
+  const auto next_nonce = co_await parts.operators.accept_reconcile(*key, std::move(who));
+  if (!next_nonce) co_return Response::problem(next_nonce.error(), request);
+  co_return Response::json(200, {{"chainId", key->chain_id}, {"signer", key->signer}, {"nextNonce", *next_nonce}});
+}
+
+}  // namespace
+
+void add_operator_routes(http::Router& router, const OperatorRoutesParts& parts) {
+  const auto add = [&](std::string pattern, awaitable<Response> (*handler)(Request&, Parts)) {
+    router.add({Verb::kPost, std::move(pattern), Access::scope("tx:operate"),
+                [parts, handler](Request& request) { return handler(request, parts); }});
+  };
+  add("/api/v1/tx/{txId:uuid}/rebroadcast", act_on_tx<&OperatorService::rebroadcast>);
+  add("/api/v1/tx/{txId:uuid}/record-hash", record_hash);
+  add("/api/v1/tx/{txId:uuid}/cancel", act_on_tx<&OperatorService::cancel>);
+  add("/api/v1/signers/{signer:address}/fill-nonce", fill_nonce);
+  add("/api/v1/signers/{signer:address}/accept-reconcile", accept_reconcile);
+}
+
+}  // namespace fencepost::tx

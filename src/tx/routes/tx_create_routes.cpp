@@ -1,0 +1,92 @@
+#include "tx/routes/tx_create_routes.hpp"
+
+#include "http/batch_answer.hpp"
+#include "runtime/gather.hpp"
+#include "tx/routes/tx_request.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+using http::Access;
+using http::ItemAnswer;
+using http::refused_item;
+using http::Request;
+using http::Response;
+using http::Verb;
+
+// What one body asks for, as far as it can be told without the database. Throws what read_create throws.
+Result<CreateTx> prepare(const JsonReader& in, const Request& request, const TxRoutesParts& parts) {
+  auto body = read_create(in, parts.service.options().request_id_required);
+  const auto chain_id = parts.service.resolve_chain(body.chain_id);
+  if (!chain_id) return fail(chain_id.error());
+  // First whether the key may use it: whoever may not is not told which signers there are.
+  if (auto allowed = check_allowed(*request.principal(), body.signer); !allowed) return fail(allowed.error());
+  if (auto known = parts.service.check_signer(body.signer); !known) return fail(known.error());
+  return CreateTx{.tx_id = {},
+                  .key = {*chain_id, std::move(body.signer)},
+                  .request_id = std::move(body.request_id),
+                  .payload = std::move(body.payload),
+                  .preflight = body.preflight,
+                  .forwarded = false,
+                  .authorization = std::string(request.header("Authorization").value_or(""))};
+}
+
+awaitable<Response> create(Request& request, TxRoutesParts parts) {
+  check_query(request, {"wait", "timeout"});
+  const auto wait = read_wait(request);
+  const auto forwarded = read_forwarded(request);
+  const auto body = read_body(request);
+  auto wanted = prepare(JsonReader(body), request, parts);
+  if (!wanted) co_return Response::problem(wanted.error(), request);
+  wanted->tx_id = forwarded ? *forwarded : parts.ids.next();
+  wanted->forwarded = forwarded.has_value();
+  auto created = co_await parts.service.create(std::move(*wanted));
+  if (!created) co_return Response::problem(created.error(), request);
+  const auto tx = co_await wait_for(parts.service, std::move(created->tx), wait);
+  co_return Response::json(created->existing ? 200 : 202, to_json(tx))
+      .with("Location", "/api/v1/tx/" + tx.tx_id.to_string());
+}
+
+// An item fails alone, also by an exception: this is its edge. It owns all it uses but the service, since a batch
+// whose client is gone runs on.
+awaitable<ItemAnswer> create_item(TxService& service, Result<CreateTx> wanted) {
+  if (!wanted) co_return refused_item(std::move(wanted).error());
+  try {
+    auto created = co_await service.create(std::move(*wanted));
+    if (!created) co_return refused_item(std::move(created).error());
+    co_return ItemAnswer{.status = created->existing ? 200U : 202U, .body = to_json(created->tx), .error = {}};
+  } catch (const std::exception&) {
+    co_return refused_item(error_of(std::current_exception()));
+  }
+}
+
+Result<CreateTx> prepare_item(const JsonReader& item, const Request& request, const TxRoutesParts& parts) {
+  try {
+    auto wanted = prepare(item, request, parts);
+    if (wanted) wanted->tx_id = parts.ids.next();
+    return wanted;
+  } catch (const Exception& e) {
+    return fail(e.error());
+  }
+}
+
+awaitable<Response> create_batch_items(Request& request, TxRoutesParts parts) {
+  check_query(request, {});
+  const auto body = read_body(request);
+  std::vector<awaitable<ItemAnswer>> tasks;
+  for (const auto& item : read_batch(JsonReader(body))) {
+    tasks.push_back(create_item(parts.service, prepare_item(item, request, parts)));
+  }
+  auto answers = co_await gather(std::move(tasks));
+  co_return http::batch_answer(std::move(answers), "tx", request);
+}
+
+}  // namespace
+
+void add_create_routes(http::Router& router, const TxRoutesParts& parts) {
+  const auto write = Access::scope("tx:write");
+  router.add({Verb::kPost, "/api/v1/tx", write, [parts](Request& r) { return create(r, parts); }});
+  router.add({Verb::kPost, "/api/v1/tx/batch", write, [parts](Request& r) { return create_batch_items(r, parts); }});
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,163 @@
+#include "tx/routes/tx_routes.hpp"
+
+#include <boost/json/object.hpp>
+
+#include "outbox/outbox_store.hpp"
+#include "tx/routes/tx_create_routes.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Request;
+using http::Response;
+using http::Verb;
+
+// Steps and events of one transaction in one answer. Only what never ends has more.
+constexpr std::size_t kMaxSteps = 1000;
+
+Error no_such_tx() {
+  return not_found("no_such_tx", "there is no such transaction");
+}
+
+template <class T>
+json::value optional_json(const std::optional<T>& value) {
+  return value ? json::value(*value) : json::value(nullptr);
+}
+
+json::object to_json(const AttemptView& attempt) {
+  return {{"txHash", attempt.tx_hash},
+          {"attempt", attempt.attempt},
+          {"kind", attempt.kind},
+          {"fees", optional_json(attempt.fees)},
+          {"outcome", optional_json(attempt.outcome)},
+          {"message", optional_json(attempt.message)},
+          {"createdAt", to_rfc3339(attempt.created_at)}};
+}
+
+json::object to_json(const outbox::HistoryStep& step) {
+  return {{"at", to_rfc3339(step.at)},
+          {"from", optional_json(step.from_state)},
+          {"to", step.to_state},
+          {"subState", optional_json(step.sub_state)},
+          {"node", step.node},
+          {"fencingToken", optional_json(step.fencing_token)},
+          {"why", step.why}};
+}
+
+json::object to_json(const outbox::Event& event) {
+  return {{"seq", event.seq},
+          {"type", event.type},
+          {"subject", event.subject},
+          {"data", event.data},
+          {"createdAt", to_rfc3339(event.created_at)}};
+}
+
+// The first kMaxSteps of a list that was read one longer than that.
+template <class T>
+Response list_answer(const std::vector<T>& all) {
+  json::array items;
+  for (std::size_t i = 0; i < all.size() && i < kMaxSteps; ++i) items.push_back(to_json(all[i]));
+  return Response::json(200, {{"items", std::move(items)}, {"truncated", all.size() > kMaxSteps}});
+}
+
+Uuid tx_id_of(const Request& request) {
+  return Uuid::parse(request.param("txId")).value();  // the route's pattern has checked it
+}
+
+awaitable<Response> answer_with_attempts(TxRoutesParts parts, ManagedTx tx) {
+  const auto attempts = co_await list_attempts(parts.database.pool(), tx.tx_id);
+  auto out = to_json(tx);
+  json::array list;
+  for (const auto& attempt : attempts) list.push_back(to_json(attempt));
+  out["attempts"] = std::move(list);
+  co_return Response::json(200, std::move(out));
+}
+
+awaitable<Response> get(Request& request, TxRoutesParts parts) {
+  check_query(request, {"wait", "timeout"});
+  const auto wait = read_wait(request);
+  // Seen before it is waited for: how long the answer takes must not tell that there is one.
+  auto found = co_await find_visible(parts.service, *request.principal(), tx_id_of(request));
+  if (!found) co_return Response::problem(found.error(), request);
+  auto tx = co_await wait_for(parts.service, std::move(*found), wait);
+  co_return co_await answer_with_attempts(parts, std::move(tx));
+}
+
+awaitable<Response> get_by_request(Request& request, TxRoutesParts parts) {
+  auto query = read_request_query(request);
+  const auto chain_id = parts.service.resolve_chain(query.chain_id);
+  if (!chain_id) co_return Response::problem(chain_id.error(), request);
+  if (!request.principal()->allows_signer(query.signer)) co_return Response::problem(no_such_tx(), request);
+  SignerKey key{*chain_id, std::move(query.signer)};
+  const auto named = co_await parts.service.find_by_request(std::move(key), std::move(query.request_id));
+  if (!named) co_return Response::problem(no_such_tx(), request);
+  auto found = co_await find_visible(parts.service, *request.principal(), named->tx_id);
+  if (!found) co_return Response::problem(found.error(), request);
+  co_return co_await answer_with_attempts(parts, std::move(*found));
+}
+
+awaitable<Response> list(Request& request, TxRoutesParts parts) {
+  auto filter = read_filter(request);
+  filter.allowed_signers = request.principal()->signers;
+  const auto limit = filter.limit++;  // one more, to know whether there are more
+  const auto txs = co_await list_txs(parts.database.pool(), std::move(filter));
+  json::array items;
+  for (std::size_t i = 0; i < txs.size() && i < limit; ++i) items.push_back(to_json(txs[i]));
+  const json::value next = txs.size() > limit ? json::value(txs[limit - 1].tx_id.to_string()) : json::value(nullptr);
+  co_return Response::json(200, {{"items", std::move(items)}, {"nextCursor", next}});
+}
+
+awaitable<Response> history(Request& request, TxRoutesParts parts) {
+  check_query(request, {});
+  const auto found = co_await find_visible(parts.service, *request.principal(), tx_id_of(request));
+  if (!found) co_return Response::problem(found.error(), request);
+  const auto steps = co_await outbox::history_of(parts.database.pool(), found->tx_id, kMaxSteps + 1);
+  co_return list_answer(steps);
+}
+
+awaitable<Response> events(Request& request, TxRoutesParts parts) {
+  check_query(request, {});
+  const auto found = co_await find_visible(parts.service, *request.principal(), tx_id_of(request));
+  if (!found) co_return Response::problem(found.error(), request);
+  const auto subject = "tx/" + found->tx_id.to_string();
+  const auto told = co_await outbox::events_of(parts.database.pool(), subject, kMaxSteps + 1);
+  co_return list_answer(told);
+}
+
+}  // namespace
+
+awaitable<ManagedTx> wait_for(TxService& service, ManagedTx tx, std::optional<WaitQuery> wait) {
+  if (!wait || has_reached(tx, wait->what)) co_return tx;
+  auto later = co_await service.wait(tx.tx_id, wait->what, wait->timeout);
+  co_return later ? std::move(*later) : std::move(tx);
+}
+
+awaitable<Result<ManagedTx>> find_visible(TxService& service, http::Principal principal, Uuid tx_id) {
+  auto tx = co_await service.find(tx_id);
+  if (!tx || !principal.allows_signer(tx->key.signer)) co_return fail(no_such_tx());
+  co_return std::move(*tx);
+}
+
+Result<void> check_allowed(const http::Principal& principal, const std::string& signer) {
+  if (principal.allows_signer(signer)) return {};
+  return fail(Error{ErrorKind::kForbidden, "signer_not_allowed", "this key may not use this signer", {}, {}, {}}
+                  .with("field", "signer")
+                  .with("signer", signer));
+}
+
+void add_tx_routes(http::Router& router, const TxRoutesParts& parts) {
+  const auto with = [parts](awaitable<Response> (*handler)(Request&, TxRoutesParts)) -> http::Handler {
+    return [parts, handler](Request& request) { return handler(request, parts); };
+  };
+  const auto read = Access::scope("tx:read");
+  add_create_routes(router, parts);
+  router.add({Verb::kGet, "/api/v1/tx", read, with(list)});
+  router.add({Verb::kGet, "/api/v1/tx/by-request", read, with(get_by_request)});
+  router.add({Verb::kGet, "/api/v1/tx/{txId:uuid}", read, with(get)});
+  router.add({Verb::kGet, "/api/v1/tx/{txId:uuid}/history", read, with(history)});
+  router.add({Verb::kGet, "/api/v1/tx/{txId:uuid}/events", read, with(events)});
+}
+
+}  // namespace fencepost::tx

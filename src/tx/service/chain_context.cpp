@@ -1,0 +1,91 @@
+#include "tx/service/chain_context.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <boost/json/serialize.hpp>
+
+#include "pg/halving.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+void drop_lost(LeaseManager& leases, const std::vector<SignerLease>& fenced) {
+  std::set<SignerKey> told;
+  for (const auto& lease : fenced) {
+    if (told.insert(lease.key).second) leases.lost(lease);
+  }
+}
+
+StepOutcome unstorable(const Step& step, const std::exception_ptr& refused) {
+  log::error("a step cannot be stored", error_of(refused), {{"txId", step.tx_id.to_string()}, {"why", step.why}});
+  return StepOutcome::kMoved;
+}
+
+ClaimResult unclaimable(const Claim& claim, const std::exception_ptr& refused) {
+  log::error("a signed transaction cannot be stored", error_of(refused), {{"txId", claim.tx_id.to_string()}});
+  return {.outcome = StepOutcome::kMoved};
+}
+
+}  // namespace
+
+awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps) {
+  if (steps.empty()) co_return std::vector<StepOutcome>();
+  const std::function<awaitable<std::vector<StepOutcome>>(std::span<const Step>)> write =
+      [this](std::span<const Step> some) { return apply_steps(database.pool(), node(), {some.begin(), some.end()}); };
+  const auto outcomes = co_await pg::write_or_halve<Step, StepOutcome>(steps, write, unstorable);
+  std::vector<SignerLease> fenced;
+  std::vector<Uuid> changed;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& step = steps[i];
+    if (outcomes[i] == StepOutcome::kFenced) fenced.push_back(step.lease);
+    if (outcomes[i] != StepOutcome::kDone) continue;
+    changed.push_back(step.tx_id);
+    if (step.quiet) continue;
+    log::info("transaction moved", {{"txId", step.tx_id.to_string()},
+                                    {"signer", step.lease.key.signer},
+                                    {"nodeId", node()},
+                                    {"fencingToken", step.lease.fencing_token},
+                                    {"from", kManagedTx.name(step.from)},
+                                    {"to", kManagedTx.name(step.to)},
+                                    {"why", step.why}});
+  }
+  drop_lost(leases, fenced);
+  watch.tell(changed);
+  co_return outcomes;
+}
+
+awaitable<std::vector<ClaimResult>> ChainContext::claim(std::vector<Claim> claims) {
+  if (claims.empty()) co_return std::vector<ClaimResult>();
+  const std::function<awaitable<std::vector<ClaimResult>>(std::span<const Claim>)> write =
+      [this](std::span<const Claim> some) {
+        return claim_attempts(database.pool(), node(), {some.begin(), some.end()}, claim_patience());
+      };
+  const auto results = co_await pg::write_or_halve<Claim, ClaimResult>(claims, write, unclaimable);
+  std::vector<SignerLease> fenced;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (results[i].outcome == StepOutcome::kFenced) fenced.push_back(claims[i].lease);
+    if (results[i].outcome != StepOutcome::kDone) continue;
+    log::info("transaction signed", {{"txId", claims[i].tx_id.to_string()},
+                                     {"signer", claims[i].lease.key.signer},
+                                     {"nodeId", node()},
+                                     {"fencingToken", claims[i].lease.fencing_token},
+                                     {"txHash", claims[i].tx_hash}});
+  }
+  drop_lost(leases, fenced);
+  co_return results;
+}
+
+std::chrono::milliseconds ChainContext::retry_delay(std::int32_t tries) {
+  return std::chrono::seconds(std::min<std::int64_t>(60, std::int64_t{1} << std::clamp(tries, 0, 6)));
+}
+
+std::string event_json(const SignerKey& key, const Uuid& tx_id, boost::json::object more) {
+  more["txId"] = tx_id.to_string();
+  more["chainId"] = key.chain_id;
+  more["signer"] = key.signer;
+  return boost::json::serialize(more);
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,68 @@
+#include "tx/service/leader_client.hpp"
+
+#include "base/json.hpp"
+#include "http/problem.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+constexpr std::size_t kMaxAnswer = 4 * 1024 * 1024;
+
+std::optional<Uuid> accepted_id(std::string_view body) {
+  const auto document = parse_json(body, kMaxAnswer);
+  const auto* object = document ? document->if_object() : nullptr;
+  const auto* id = object == nullptr ? nullptr : object->if_contains("txId");
+  if (id == nullptr || !id->is_string()) return std::nullopt;
+  const auto parsed = Uuid::parse(id->get_string());
+  return parsed ? std::optional(*parsed) : std::nullopt;
+}
+
+Error outcome_unknown(const Error& cause) {
+  return unavailable("outcome_unknown",
+                     "the leader did not answer; it may have accepted the request: ask again with the same requestId")
+      .after(std::chrono::seconds(1))
+      .because(cause.to_string());
+}
+
+}  // namespace
+
+Error not_leader(const std::string& why) {
+  return conflict("not_leader", "another node leads this signer; try again shortly")
+      .with("why", why)
+      .after(std::chrono::seconds(1));
+}
+
+LeaderClient::LeaderClient(Runtime& runtime, std::chrono::milliseconds timeout) : timeout_(timeout) {
+  for (std::size_t i = 0; i < runtime.size(); ++i) {
+    clients_.push_back(std::make_unique<http::Client>(
+        runtime.executor(i),
+        http::ClientOptions{.connect_timeout = std::chrono::seconds(2), .max_connections_per_origin = 64}));
+  }
+}
+
+awaitable<Result<LeaderClient::Answer>> LeaderClient::create(std::string leader_url, std::string authorization,
+                                                             Uuid tx_id, std::string body) {
+  while (leader_url.ends_with('/')) leader_url.pop_back();
+  http::ClientRequest request{
+      .method = "POST", .url = leader_url + "/api/v1/tx", .headers = {}, .body = std::move(body)};
+  request.headers = {{"Content-Type", "application/json"},
+                     {"Authorization", std::move(authorization)},
+                     {std::string(kForwardedHeader), tx_id.to_string()}};
+  request.timeout = timeout_;
+  const auto response = co_await clients_[Runtime::current()]->send(std::move(request));
+  if (!response) {
+    if (http::may_have_been_sent(response.error())) co_return fail(outcome_unknown(response.error()));
+    co_return fail(not_leader("the leader cannot be reached").because(response.error().to_string()));
+  }
+  const bool accepted = response->status == 200 || response->status == 202;
+  auto id = accepted ? accepted_id(response->body) : std::nullopt;
+  if (id) co_return Answer{*id, response->status == 200};
+  auto problem = http::read_problem(*response);
+  // Neither an answer that is not understood nor a bug over there says anything about what it had done before.
+  if (!problem || problem->kind == ErrorKind::kInternal) {
+    co_return fail(outcome_unknown(problem.value_or(internal("bad_answer", "it is not understood"))));
+  }
+  co_return fail(std::move(*problem));
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,328 @@
+#include "tx/service/lease_manager.hpp"
+
+#include <algorithm>
+
+#include "pg/error.hpp"
+#include "runtime/log.hpp"
+#include "runtime/on_loop.hpp"
+#include "runtime/test_point.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+// How long a new lease's first user waits for its preparations. They go on without it: what they did not get ready
+// waits as CREATED.
+constexpr auto kPreparationPatience = std::chrono::seconds(2);
+constexpr std::size_t kTakenAtOnce = 256;
+// A database that does not answer by then lets the leases run out by themselves.
+constexpr auto kFarewell = std::chrono::milliseconds(1'000);
+constexpr auto kStopGrace = std::chrono::milliseconds(500);
+constexpr auto kAdoptPause = std::chrono::milliseconds(100);
+
+}  // namespace
+
+LeaseManager::LeaseManager(Executor home, pg::Database& database, NodeIdentity identity, LeaseOptions options,
+                           std::vector<std::int64_t> chains, std::function<bool(const SignerKey&)> can_sign,
+                           Metrics& metrics)
+    : home_(home),
+      database_(database),
+      identity_(std::move(identity)),
+      options_(options),
+      chains_(std::move(chains)),
+      can_sign_(std::move(can_sign)),
+      renewals_(home, database.connector(), {.shared_connections = 1, .exclusive_connections = 1}, metrics),
+      preparations_(home, "lease preparations", 1024),
+      taken_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "acquired"}})),
+      refused_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "not_leader"}})),
+      failed_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "error"}})),
+      fenced_total_(metrics.counter("lease_fenced_total", "Writes refused because the lease was gone")),
+      held_gauge_(metrics.gauge("lease_held", "Leases that this node holds")),
+      renew_worker_(
+          home,
+          {.name = "lease_renewal",
+           .interval = options.renew_interval,
+           .backoff = {.initial = std::chrono::milliseconds(100), .cap = options.renew_interval},
+           .stop_grace = kStopGrace},
+          [this] { return renew(); }, metrics),
+      adopt_worker_(
+          home, {.name = "lease_adoption", .interval = options.renew_interval, .stop_grace = kStopGrace},
+          [this] { return adopt(); }, metrics) {}
+
+void LeaseManager::start() {
+  renewals_.start();
+  renew_worker_.start();
+  adopt_worker_.start();
+}
+
+awaitable<> LeaseManager::stop() {
+  co_await adopt_worker_.stop();
+  co_await preparations_.stop(std::chrono::milliseconds(500));
+  co_await renew_worker_.stop();
+  co_await renewals_.stop(std::chrono::milliseconds(0));
+  const auto leases = all();
+  {
+    const std::scoped_lock lock(mutex_);
+    known_.clear();
+  }
+  if (!leases.empty()) {
+    co_await release_leases(database_.pool(), identity_.node_id, leases, kFarewell);
+    log::info("leases given back", {{"leases", leases.size()}});
+  }
+  co_await forget_node(database_.pool(), identity_.node_id, kFarewell);
+}
+
+std::optional<SignerLease> LeaseManager::held(const SignerKey& key) {
+  const auto now = Clock::now();
+  const std::scoped_lock lock(mutex_);
+  const auto it = known_.find(key);
+  if (it == known_.end() || it->second.until <= now) return std::nullopt;
+  it->second.last_use = now;
+  return SignerLease{key, it->second.token};
+}
+
+std::vector<SignerLease> LeaseManager::held_on(std::int64_t chain_id) {
+  auto leases = all();
+  std::erase_if(leases, [&](const SignerLease& lease) { return lease.key.chain_id != chain_id; });
+  return leases;
+}
+
+std::vector<SignerLease> LeaseManager::all() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<SignerLease> leases;
+  leases.reserve(known_.size());
+  for (const auto& [key, known] : known_) leases.push_back({key, known.token});
+  return leases;
+}
+
+void LeaseManager::lost(const SignerLease& lease) {
+  fenced_total_.Increment();
+  log::warn("a write was fenced: the lease is gone", {{"chainId", lease.key.chain_id},
+                                                      {"signer", lease.key.signer},
+                                                      {"nodeId", identity_.node_id},
+                                                      {"fencingToken", lease.fencing_token}});
+  const std::scoped_lock lock(mutex_);
+  const auto it = known_.find(lease.key);
+  if (it != known_.end() && it->second.token == lease.fencing_token) known_.erase(it);
+  held_gauge_.Set(static_cast<double>(known_.size()));
+}
+
+awaitable<LeaseManager::Answer> LeaseManager::lead(SignerKey key) {
+  if (auto lease = held(key)) co_return std::move(*lease);
+  co_return co_await on_loop(home_, [this, key = std::move(key)] { return lead_here(key); });
+}
+
+// A thousand requests for a signer that nobody has yet are one acquisition, and so are those for a thousand signers:
+// what is wanted while one is under way forms the next.
+awaitable<LeaseManager::Answer> LeaseManager::lead_here(SignerKey key) {
+  if (auto lease = held(key)) co_return std::move(*lease);
+  const auto mine = std::make_shared<Waiting>(home_);
+  wanted_[key].push_back(mine);
+  if (!taking_) {
+    taking_ = preparations_.spawn(take_wanted());
+    if (!taking_) throw Exception(unavailable("stopping", "the node is stopping").after(std::chrono::seconds(1)));
+  }
+  co_await mine->wait();
+  if (!mine->value()) std::rethrow_exception(mine->value().error());
+  co_return *mine->value();
+}
+
+awaitable<> LeaseManager::take_wanted() {
+  while (!wanted_.empty()) {
+    // Or it would be ours again under the token that is being given back.
+    if (const auto release = releasing_) co_await release->wait();
+    decltype(wanted_) now;
+    while (!wanted_.empty() && now.size() < kTakenAtOnce) now.insert(wanted_.extract(wanted_.begin()));
+    std::vector<SignerKey> keys;
+    for (const auto& [key, waiting] : now) keys.push_back(key);
+    std::map<SignerKey, Answer> answers;
+    Refusals refused;
+    std::exception_ptr failure;
+    try {
+      answers = co_await take_or_name(std::move(keys), refused);
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+      failed_total_.Increment();
+    }
+    for (auto& [key, waiting] : now) {
+      const auto alone = refused.find(key);
+      for (const auto& one : waiting) {
+        if (failure || alone != refused.end()) {
+          one->complete(std::unexpected(failure ? failure : alone->second));
+        } else {
+          one->complete(answers.at(key));
+        }
+      }
+    }
+  }
+  taking_ = false;
+}
+
+awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(std::vector<SignerKey> keys,
+                                                                                Refusals& refusals) {
+  auto& pool = database_.pool();
+  std::map<SignerKey, Answer> answers;
+  std::map<std::int64_t, std::vector<std::string>> free;
+  auto views = co_await find_leases(pool, keys, options_.times);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!views[i] || views[i]->expired || views[i]->owner_node == identity_.node_id) {
+      free[keys[i].chain_id].push_back(keys[i].signer);
+    } else {
+      answers.emplace(keys[i], std::move(*views[i]));
+    }
+  }
+  for (auto& [chain_id, signers] : free) {
+    for (auto& lease : co_await take(chain_id, std::move(signers), refusals)) answers.emplace(lease.key, lease);
+  }
+  std::erase_if(keys, [&](const SignerKey& key) { return answers.contains(key) || refusals.contains(key); });
+  if (!keys.empty()) {
+    // Somebody was faster.
+    views = co_await find_leases(pool, keys, options_.times);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answers.emplace(keys[i], views[i].value_or(LeaseView{.key = keys[i]}));
+  }
+  const auto refused =
+      std::ranges::count_if(answers, [](const auto& a) { return std::holds_alternative<LeaseView>(a.second); });
+  refused_total_.Increment(static_cast<double>(refused));
+  co_return answers;
+}
+
+// A lease that somebody keeps locked must not keep us from the others: they are taken by halves then.
+awaitable<std::vector<SignerLease>> LeaseManager::acquire(std::int64_t chain_id, std::vector<std::string> signers,
+                                                          Refusals& refusals) {
+  std::exception_ptr locked;
+  try {
+    co_return co_await acquire_leases(database_.pool(), identity_.node_id, chain_id, signers, options_.times);
+  } catch (const pg::QueryError& error) {
+    if (!error.is_timeout()) throw;
+    locked = std::current_exception();
+  } catch (const Exception& error) {
+    if (error.error().code != kLeaseLocked) throw;
+    locked = std::current_exception();
+  }
+  std::vector<SignerLease> taken;
+  if (signers.size() == 1) {
+    log::error("a lease cannot be had", error_of(locked), {{"chainId", chain_id}, {"signer", signers.front()}});
+    refusals.emplace(SignerKey{chain_id, signers.front()}, locked);
+    failed_total_.Increment();
+    co_return taken;
+  }
+  const auto middle = signers.begin() + static_cast<std::ptrdiff_t>(signers.size() / 2);
+  const std::vector<std::vector<std::string>> halves{{signers.begin(), middle}, {middle, signers.end()}};
+  for (const auto& half : halves) {
+    for (auto& lease : co_await acquire(chain_id, half, refusals)) taken.push_back(std::move(lease));
+  }
+  co_return taken;
+}
+
+awaitable<std::vector<SignerLease>> LeaseManager::take(std::int64_t chain_id, std::vector<std::string> signers,
+                                                       Refusals& refusals) {
+  const auto asked = Clock::now();
+  auto taken = co_await acquire(chain_id, std::move(signers), refusals);
+  if (taken.empty()) co_return taken;
+  test_point("lease.taken");
+  co_await prepare(taken);
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& lease : taken) {
+      known_[lease.key] = {lease.fencing_token, asked + options_.times.duration, Clock::now()};
+    }
+    held_gauge_.Set(static_cast<double>(known_.size()));
+  }
+  taken_total_.Increment(static_cast<double>(taken.size()));
+  for (const auto& lease : taken) {
+    log::info("lease acquired", {{"chainId", lease.key.chain_id},
+                                 {"signer", lease.key.signer},
+                                 {"nodeId", identity_.node_id},
+                                 {"fencingToken", lease.fencing_token}});
+  }
+  co_return taken;
+}
+
+awaitable<> LeaseManager::prepare(std::vector<SignerLease> taken) {
+  const auto done = std::make_shared<Completion<bool>>(home_);
+  auto run = [](std::vector<OnTaken> callbacks, std::vector<SignerLease> leases,
+                std::shared_ptr<Completion<bool>> finished) -> awaitable<> {
+    for (const auto& callback : callbacks) co_await callback(leases);
+    finished->complete(true);
+  };
+  if (preparations_.spawn(run(on_taken_, std::move(taken), done))) {
+    co_await done->wait(Clock::now() + kPreparationPatience);
+  }
+}
+
+awaitable<Worker::Next> LeaseManager::renew() {
+  co_await renew_held();
+  co_await heartbeat(renewals_, identity_.node_id, identity_.advertise_url, identity_.version);
+  co_return Worker::Next::kRest;
+}
+
+awaitable<> LeaseManager::renew_held() {
+  const auto asked = Clock::now();
+  const auto leases = all();
+  if (leases.empty()) co_return;
+  const auto renewed = co_await renew_leases(renewals_, identity_.node_id, leases, options_.times);
+  test_point("lease.renewed");
+  const std::scoped_lock lock(mutex_);
+  for (const auto& lease : renewed) {
+    const auto it = known_.find(lease.key);
+    if (it != known_.end() && it->second.token == lease.fencing_token)
+      it->second.until = asked + options_.times.duration;
+  }
+  // One that was not renewed is not given up yet: it may only have been locked. Once it has run out, it is.
+  std::erase_if(known_, [&](const auto& entry) {
+    const bool gone = entry.second.until + options_.times.clock_skew_allowance <= asked;
+    if (gone) log::warn("lease expired", {{"signer", entry.first.signer}, {"fencingToken", entry.second.token}});
+    return gone;
+  });
+  held_gauge_.Set(static_cast<double>(known_.size()));
+}
+
+awaitable<> LeaseManager::release_idle() {
+  const auto now = Clock::now();
+  std::vector<SignerLease> unused;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [key, known] : known_) {
+      if (now - known.last_use >= options_.idle_release) unused.push_back({key, known.token});
+    }
+  }
+  if (unused.empty()) co_return;
+  const auto idle = co_await idle_signers(database_.pool(), unused);
+  std::erase_if(unused, [&](const SignerLease& lease) { return std::ranges::find(idle, lease.key) == idle.end(); });
+  if (unused.empty()) co_return;
+  {
+    // Forgotten first: whoever comes now takes it anew, once it is given back and so under another token.
+    const std::scoped_lock lock(mutex_);
+    for (const auto& lease : unused) known_.erase(lease.key);
+  }
+  const auto released = releasing_ = std::make_shared<Completion<bool>>(home_);
+  std::exception_ptr failure;
+  try {
+    co_await release_leases(database_.pool(), identity_.node_id, unused);
+  } catch (const std::exception&) {
+    failure = std::current_exception();
+  }
+  releasing_.reset();
+  released->complete(true);
+  if (failure) std::rethrow_exception(failure);
+  log::info("idle leases given back", {{"leases", unused.size()}});
+}
+
+// In small steps with a pause, so that several nodes share what one has left.
+awaitable<Worker::Next> LeaseManager::adopt() {
+  co_await release_idle();
+  const auto orphans = co_await find_orphans(database_.pool(), chains_, options_.times, options_.adopt_step);
+  std::map<std::int64_t, std::vector<std::string>> by_chain;
+  for (const auto& key : orphans) {
+    if (can_sign_(key)) by_chain[key.chain_id].push_back(key.signer);
+  }
+  std::size_t adopted = 0;
+  Refusals refusals;  // logged; others look for them in the next round
+  for (auto& [chain_id, signers] : by_chain) adopted += (co_await take(chain_id, std::move(signers), refusals)).size();
+  if (adopted == 0 || orphans.size() < options_.adopt_step) co_return Worker::Next::kRest;
+  asio::steady_timer pause(home_, kAdoptPause);
+  co_await pause.async_wait(asio::use_awaitable);
+  co_return Worker::Next::kAgain;
+}
+
+}  // namespace fencepost::tx

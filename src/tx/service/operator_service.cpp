@@ -1,0 +1,243 @@
+#include "tx/service/operator_service.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include "runtime/log.hpp"
+#include "runtime/on_loop.hpp"
+#include "runtime/test_point.hpp"
+#include "tx/service/chain_context.hpp"
+#include "tx/service/fee_policy.hpp"
+#include "tx/store/operator_store.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+constexpr std::uint64_t kTransferGas = 21'000;
+
+Error no_such_tx() {
+  return not_found("no_such_tx", "there is no such transaction");
+}
+
+Error wrong_state(const ManagedTx& tx, std::string_view wanted) {
+  return conflict("wrong_state", "the transaction's state does not allow that: " + std::string(wanted))
+      .with("state", std::string(kManagedTx.name(tx.state)));
+}
+
+// Between looking and writing somebody else was faster.
+Error moved() {
+  return conflict("wrong_state", "the transaction changed meanwhile; look again");
+}
+
+awaitable<Result<evm::Fees>> current_offer(ChainContext& chain, Payload payload) {
+  const auto policy = make_fee_policy(chain.connector, chain.follower, chain.options.fees);
+  auto offers = co_await policy->offers({std::move(payload)});
+  co_return std::move(offers.front());
+}
+
+Error unprocessable(std::string code, std::string message) {
+  return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};
+}
+
+// What a transaction of the chain has otherwise than ours; nothing when it does the same for the same nonce. Recorded,
+// it would count as ours, so whatever it pays must be what was asked for.
+std::optional<std::string> difference(const ManagedTx& ours, const evm::TransactionInfo& theirs) {
+  if (theirs.from != ours.key.signer) return "sender";
+  if (theirs.nonce != *ours.nonce) return "nonce";
+  if (ours.sub_state == "external") return "owner";
+  const auto payload = stored_payload(boost::json::serialize(ours.payload));
+  if (theirs.to != payload.to) return "recipient";
+  if (theirs.value != payload.value.value_or(Uint256(0))) return "value";
+  if (theirs.data != payload.data.value_or("0x")) return "data";
+  return std::nullopt;
+}
+
+// Nothing for nobody: what a cancel and a gap are filled with.
+Payload self_transfer(const std::string& signer) {
+  Payload payload;
+  payload.to = signer;
+  payload.value = Uint256(0);
+  payload.gas = kTransferGas;
+  return payload;
+}
+
+}  // namespace
+
+OperatorService::OperatorService(TxService& service, pg::Database& database,
+                                 std::map<std::int64_t, ChainContext*> chains, evm::KeyRing& keys, LeaseManager& leases,
+                                 UuidGenerator& ids, Metrics& metrics)
+    : service_(service),
+      database_(database),
+      chains_(std::move(chains)),
+      keys_(keys),
+      leases_(leases),
+      ids_(ids),
+      metrics_(metrics) {}
+
+awaitable<Result<SignerLease>> OperatorService::lease_of(SignerKey key) {
+  if (!chains_.contains(key.chain_id) || keys_.find(key.signer) == nullptr) {
+    co_return fail(not_found("no_such_signer", "this node has no such signer"));
+  }
+  auto leader = co_await leases_.lead(std::move(key));
+  if (auto* other = std::get_if<LeaseView>(&leader)) {
+    co_return fail(not_leader("another node leads this signer").with("leader", other->advertise_url));
+  }
+  co_return std::get<SignerLease>(std::move(leader));
+}
+
+awaitable<Result<std::pair<ManagedTx, SignerLease>>> OperatorService::open_tx(Uuid tx_id) {
+  auto tx = co_await find_tx(database_.pool(), tx_id);
+  if (!tx) co_return fail(no_such_tx());
+  auto lease = co_await lease_of(tx->key);
+  if (!lease) co_return fail(lease.error());
+  if (kManagedTx.terminal(tx->state) || tx->mined() || tx->state == TxState::kCreated) {
+    co_return fail(wrong_state(*tx, "it must have a nonce and no receipt"));
+  }
+  co_return std::pair(std::move(*tx), std::move(*lease));
+}
+
+awaitable<Result<ManagedTx>> OperatorService::find_again(Uuid tx_id) {
+  auto tx = co_await find_tx(database_.pool(), tx_id);
+  if (!tx) co_return fail(no_such_tx());
+  co_return std::move(*tx);
+}
+
+awaitable<Result<ManagedTx>> OperatorService::settle(StepOutcome outcome, Uuid tx_id, const OperatorAct& act) {
+  metrics_.counter("tx_operator_total", "What operators did", {{"action", act.action}}).Increment();
+  if (outcome == StepOutcome::kFenced) {
+    leases_.lost(act.lease);
+    co_return fail(not_leader("the lease was lost meanwhile"));
+  }
+  if (outcome == StepOutcome::kMoved) co_return fail(moved());
+  test_point("operator.committed");
+  log::warn("operator action", {{"action", act.action},
+                                {"txId", tx_id.to_string()},
+                                {"signer", act.lease.key.signer},
+                                {"nodeId", leases_.identity().node_id},
+                                {"fencingToken", act.lease.fencing_token},
+                                {"actor", act.actor},
+                                {"reason", act.reason}});
+  auto* chain = chains_.at(act.lease.key.chain_id);
+  chain->watch.tell(std::span(&tx_id, 1));
+  chain->wake_submitter();
+  chain->wake_resubmitter();
+  chain->wake_receipts();
+  co_return co_await find_again(tx_id);
+}
+
+awaitable<Result<ManagedTx>> OperatorService::rebroadcast(Uuid tx_id, Operator who) {
+  const auto open = co_await open_tx(tx_id);
+  if (!open) co_return fail(open.error());
+  const auto& [tx, lease] = *open;
+  if (tx.state == TxState::kStuck && !tx.tx_hash) {
+    co_return fail(wrong_state(tx, "it was never signed; there is nothing to broadcast"));
+  }
+  const auto to = tx.state == TxState::kStuck ? TxState::kTracking : tx.state;
+  const OperatorAct act{lease, tx_id, "rebroadcast", who.reason, who.actor};
+  const auto outcome = co_await rebroadcast_now(database_.pool(), leases_.identity().node_id, act, tx.state, to);
+  co_return co_await settle(outcome, tx_id, act);
+}
+
+awaitable<Result<ManagedTx>> OperatorService::record_hash(Uuid tx_id, std::string tx_hash, Operator who) {
+  const auto open = co_await open_tx(tx_id);
+  if (!open) co_return fail(open.error());
+  const auto& [tx, lease] = *open;
+  auto* chain = chains_.at(tx.key.chain_id);
+  const auto known =
+      co_await on_loop(chain->home, [chain, tx_hash] { return chain->connector.transaction(tx_hash, {}); });
+  if (!known) co_return fail(known.error());
+  if (!*known) {
+    co_return fail(unprocessable("hash_unknown", "the chain does not know that transaction, so it cannot be checked"));
+  }
+  if (const auto other = difference(tx, **known)) {
+    co_return fail(unprocessable("hash_mismatch", "that transaction is not this one: it has another " + *other)
+                       .with("differsIn", *other));
+  }
+  const OperatorAct act{lease,      tx_id,     "record_hash",
+                        who.reason, who.actor, boost::json::serialize(boost::json::object{{"txHash", tx_hash}})};
+  const auto outcome = co_await record_attempt(database_.pool(), leases_.identity().node_id, act, tx.state, tx_hash);
+  co_return co_await settle(outcome, tx_id, act);
+}
+
+awaitable<Result<ManagedTx>> OperatorService::cancel(Uuid tx_id, Operator who) {
+  const auto open = co_await open_tx(tx_id);
+  if (!open) co_return fail(open.error());
+  const auto& [tx, lease] = *open;
+  auto* chain = chains_.at(tx.key.chain_id);
+  const auto payload = self_transfer(tx.key.signer);
+  auto fees = co_await on_loop(chain->home, [chain, payload] { return current_offer(*chain, payload); });
+  if (!fees) co_return fail(fees.error());
+  const auto attempts = co_await list_attempts(database_.pool(), tx_id);
+  for (const auto& attempt : attempts) {
+    if (!attempt.fees) continue;
+    fees = cancel_price(stored_fees(boost::json::serialize(*attempt.fees)), *fees);
+    if (!fees) co_return fail(fees.error());
+  }
+  auto* signer = keys_.find(tx.key.signer);
+  const auto signed_one =
+      co_await signer->sign(build_transaction(payload, tx.key.chain_id, *tx.nonce, kTransferGas, *fees));
+  if (!signed_one) co_return fail(signed_one.error());
+  Claim claim{.lease = lease,
+              .tx_id = tx_id,
+              .from = tx.state,
+              .previous_hash = tx.tx_hash,
+              .tx_hash = to_hex0x(signed_one->hash),
+              .kind = "cancel",
+              .raw = signed_one->raw,
+              .fees = fees_json(*fees)};
+  const OperatorAct act{lease,      tx_id,     "cancel",
+                        who.reason, who.actor, boost::json::serialize(boost::json::object{{"txHash", claim.tx_hash}})};
+  const auto outcome = co_await store_cancel(database_.pool(), leases_.identity().node_id, act, std::move(claim));
+  co_return co_await settle(outcome, tx_id, act);
+}
+
+awaitable<Result<ManagedTx>> OperatorService::fill_nonce(SignerKey key, std::int64_t nonce, Operator who) {
+  const auto lease = co_await lease_of(key);
+  if (!lease) co_return fail(lease.error());
+  const auto payload = self_transfer(key.signer);
+  const auto tx_id = ids_.next();
+  const OperatorAct act{*lease,     tx_id,     "fill_nonce",
+                        who.reason, who.actor, boost::json::serialize(boost::json::object{{"nonce", nonce}})};
+  const auto outcome = co_await fill_gap(database_.pool(), leases_.identity().node_id, act,
+                                         {.tx_id = tx_id,
+                                          .nonce = nonce,
+                                          .payload = payload.canonical(),
+                                          .payload_hash = payload.hash(),
+                                          .gas_limit = static_cast<std::int64_t>(kTransferGas)});
+  if (outcome == StepOutcome::kMoved) {
+    const auto holder = co_await find_tx_at(database_.pool(), key, nonce);
+    if (!holder) co_return fail(conflict("nonce_unused", "nobody was given that nonce yet: there is no gap to fill"));
+    co_return fail(conflict("nonce_taken", "a transaction has that nonce already; cancel that one instead")
+                       .with("txId", holder->to_string()));
+  }
+  co_return co_await settle(outcome, tx_id, act);
+}
+
+awaitable<Result<std::int64_t>> OperatorService::accept_reconcile(SignerKey key, Operator who) {
+  const auto lease = co_await lease_of(key);
+  if (!lease) co_return fail(lease.error());
+  auto* chain = chains_.at(key.chain_id);
+  const auto nonces = co_await on_loop(chain->home, [chain, signer = key.signer] {
+    return chain->connector.nonces({signer}, evm::NonceTag::kPending, {});
+  });
+  if (!nonces.front()) co_return fail(nonces.front().error());
+  const OperatorAct act{
+      *lease,     std::nullopt, "accept_reconcile",
+      who.reason, who.actor,    boost::json::serialize(boost::json::object{{"chainNonce", *nonces.front()}})};
+  const auto next = co_await accept_chain_nonce(database_.pool(), leases_.identity().node_id, act, *nonces.front());
+  if (!next) {
+    leases_.lost(*lease);
+    co_return fail(not_leader("the lease was lost meanwhile"));
+  }
+  test_point("operator.committed");
+  log::warn("operator action", {{"action", "accept_reconcile"},
+                                {"signer", key.signer},
+                                {"nodeId", leases_.identity().node_id},
+                                {"fencingToken", lease->fencing_token},
+                                {"actor", who.actor},
+                                {"reason", who.reason},
+                                {"nextNonce", *next}});
+  chain->wake_promoter();
+  co_return *next;
+}
+
+}  // namespace fencepost::tx

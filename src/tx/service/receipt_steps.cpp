@@ -1,0 +1,64 @@
+#include "tx/service/receipt_steps.hpp"
+
+#include <boost/json/array.hpp>
+
+#include "tx/model/confirmations.hpp"
+#include "tx/service/confirmation_list.hpp"
+
+namespace fencepost::tx {
+
+awaitable<std::optional<bool>> on_own_branch(ChainContext& chain, const evm::Receipt& receipt) {
+  const auto& window = chain.follower.window();
+  const auto* bottom = window.bottom();
+  if (bottom == nullptr) co_return std::nullopt;
+  if (receipt.block_number >= bottom->number) co_return window.contains(receipt.block_number, receipt.block_hash);
+  const auto blocks = co_await chain.connector.blocks(receipt.block_number, 1, receipt.endpoint);
+  if (!blocks || blocks->empty()) co_return std::nullopt;
+  co_return blocks->front().header.hash == receipt.block_hash;
+}
+
+Step mined_step(const ChainContext& chain, const Match& match, const evm::Receipt& receipt) {
+  Step step(match.lease, match.tx_id, match.state, TxState::kTracking,
+            "mined in block " + std::to_string(receipt.block_number));
+  step.expect_receipt_hash = "";
+  step.sub_state = "mined";
+  step.error = "";
+  step.reset_tries = true;
+  step.tx_hash = receipt.tx_hash;
+  step.receipt = StoredReceipt{receipt.json, receipt.block_number, receipt.block_hash};
+  step.announced = AnnouncedBlock{receipt.block_number, receipt.block_hash};
+  step.attempt_outcome = "accepted";
+  if (match.state == TxState::kAllocated) {
+    step.events.emplace_back(
+        "TxSubmitted", event_json(match.lease.key, match.tx_id, {{"txHash", receipt.tx_hash}, {"nonce", match.nonce}}));
+  }
+  step.events.emplace_back("TxReceiptUpdated", event_json(match.lease.key, match.tx_id,
+                                                          {{"txHash", receipt.tx_hash},
+                                                           {"blockNumber", receipt.block_number},
+                                                           {"blockHash", receipt.block_hash},
+                                                           {"status", receipt.succeeded ? "succeeded" : "reverted"}}));
+  if (match.withdrawn) {
+    // Its consumers had another list: the new one as a whole.
+    const auto list = confirmation_list(chain.follower.window(), receipt.block_number, receipt.block_hash);
+    if (const auto announcement = next_announcement(list, {.last = std::nullopt, .withdrawn = true})) {
+      step.events.push_back(confirmations_event(match.lease.key, match.tx_id, *announcement));
+      step.announced = announcement->then.last;
+    }
+  }
+  return step;
+}
+
+Step unmined_step(const MinedTx& tx, std::string why) {
+  Step step(tx.lease, tx.tx_id, tx.state, TxState::kTracking, std::move(why));
+  step.expect_receipt_hash = tx.block_hash;
+  step.sub_state = std::string(kReorged);
+  step.drop_receipt = true;
+  step.retract = true;
+  step.due_in = std::chrono::milliseconds(0);
+  if (const auto announcement = next_announcement({}, {.last = tx.announced, .withdrawn = false})) {
+    step.events.push_back(confirmations_event(tx.lease.key, tx.tx_id, *announcement));
+  }
+  return step;
+}
+
+}  // namespace fencepost::tx

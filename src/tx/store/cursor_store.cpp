@@ -1,0 +1,127 @@
+#include "tx/store/cursor_store.hpp"
+
+#include "tx/store/create_store.hpp"
+#include "tx/store/lease_store.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+using pg::Statement;
+
+// At most 1,000 places are kept for others; a jump beyond that is no neighbour's doing and needs an operator.
+constexpr Statement kObserve{"tx_cursor_observe", R"(
+  WITH seen AS MATERIALIZED (
+    SELECT w.*, c.next_nonce, c.next_creation,
+           CASE WHEN c.next_nonce IS NULL THEN 'seeded'
+                WHEN w.nonce <= c.next_nonce THEN 'kept'
+                WHEN w.shared AND w.nonce - c.next_nonce <= 1000 THEN 'advanced'
+                ELSE 'mismatch'
+           END AS outcome
+      FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bool[])
+           WITH ORDINALITY AS w(chain_id, signer, token, nonce, shared, ord)
+      JOIN signer_lease AS l USING (chain_id, signer)
+      JOIN signer_nonce_cursor AS c USING (chain_id, signer)
+     WHERE l.owner_node = $1
+       AND l.fencing_token = w.token
+       AND l.expires_at > clock_timestamp()
+  ),
+  external AS (
+    INSERT INTO managed_tx (tx_id, chain_id, signer, creation_seq, nonce, payload, payload_hash, gas_limit, state,
+                            sub_state, first_submitted_at, fencing_token)
+    SELECT gen_random_uuid(), s.chain_id, s.signer, s.next_creation + n - s.next_nonce, n, '{"external": true}', '', 0,
+           'TRACKING', 'external', clock_timestamp(), s.token
+      FROM seen AS s
+     CROSS JOIN LATERAL generate_series(s.next_nonce, s.nonce - 1) AS n
+     WHERE s.outcome = 'advanced'
+    RETURNING tx_id, fencing_token
+  ),
+  written AS (
+    INSERT INTO step_history (subject_id, to_state, sub_state, node, fencing_token, why)
+    SELECT tx_id, 'TRACKING', 'external', $1, fencing_token, 'the chain counts this nonce as used'
+      FROM external
+  ),
+  moved AS (
+    UPDATE signer_nonce_cursor AS c
+       SET next_nonce = CASE WHEN s.outcome IN ('seeded', 'advanced') THEN s.nonce ELSE c.next_nonce END,
+           next_creation = c.next_creation + CASE WHEN s.outcome = 'advanced' THEN s.nonce - s.next_nonce ELSE 0 END,
+           chain_nonce = s.nonce,
+           chain_nonce_at = clock_timestamp(),
+           needs_reconcile = c.needs_reconcile OR s.outcome = 'mismatch',
+           fencing_token = s.token,
+           updated_at = clock_timestamp()
+      FROM seen AS s
+     WHERE c.chain_id = s.chain_id
+       AND c.signer = s.signer
+    RETURNING s.ord, s.outcome, c.next_nonce
+  )
+  SELECT ord, outcome, next_nonce FROM moved)"};
+
+constexpr Statement kRead{"tx_cursor_read", R"(
+  SELECT c.chain_id, c.signer, c.next_nonce, c.chain_nonce, c.needs_reconcile,
+         coalesce(c.chain_nonce_at, '-infinity') <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS is_old
+    FROM signer_nonce_cursor AS c
+    JOIN unnest($1::bigint[], $2::text[]) AS w(chain_id, signer) USING (chain_id, signer))"};
+
+CursorOutcome outcome_of(std::string_view text) {
+  if (text == "seeded") return CursorOutcome::kSeeded;
+  if (text == "advanced") return CursorOutcome::kAdvanced;
+  if (text == "mismatch") return CursorOutcome::kMismatch;
+  return CursorOutcome::kUnchanged;
+}
+
+}  // namespace
+
+pg::Batch observe_statements(const std::string& node, const std::vector<ChainNonce>& observed) {
+  std::vector<std::int64_t> chains, tokens, nonces;
+  std::vector<std::string> signers;
+  std::vector<bool> shared;
+  for (const auto& seen : observed) {
+    chains.push_back(seen.lease.key.chain_id);
+    signers.push_back(seen.lease.key.signer);
+    tokens.push_back(seen.lease.fencing_token);
+    nonces.push_back(seen.nonce);
+    shared.push_back(seen.shared);
+  }
+  pg::Batch batch;
+  batch.add(sql::kLockLeases, chains, signers)
+      .add(sql::kLockCursors, node, chains, signers, tokens)
+      .add(kObserve, node, chains, signers, tokens, nonces, shared)
+      .lock_timeout(kLockPatience);
+  return batch;
+}
+
+awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::string node,
+                                                          std::vector<ChainNonce> observed) {
+  std::vector<CursorResult> out(observed.size());
+  if (observed.empty()) co_return out;
+  const auto batch = observe_statements(node, observed);
+  const auto connection = co_await pool.acquire();
+  const auto results = co_await connection->run(batch);
+  for (const auto row : results.back()) {
+    out[row.get<std::size_t>("ord") - 1] = {outcome_of(row.get<std::string_view>("outcome")),
+                                            row.get<std::int64_t>("next_nonce")};
+  }
+  co_return out;
+}
+
+awaitable<std::vector<Cursor>> read_cursors(pg::Pool& pool, std::vector<SignerLease> leases,
+                                            std::chrono::milliseconds timeout) {
+  std::vector<std::int64_t> chains;
+  std::vector<std::string> signers;
+  for (const auto& lease : leases) {
+    chains.push_back(lease.key.chain_id);
+    signers.push_back(lease.key.signer);
+  }
+  const auto rows = co_await pool.query(kRead, chains, signers, timeout.count());
+  std::vector<Cursor> out;
+  for (const auto row : rows) {
+    out.push_back({.key = {row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")},
+                   .next_nonce = row.get<std::optional<std::int64_t>>("next_nonce"),
+                   .chain_nonce = row.get<std::optional<std::int64_t>>("chain_nonce"),
+                   .needs_reconcile = row.get<bool>("needs_reconcile"),
+                   .chain_nonce_is_old = row.get<bool>("is_old")});
+  }
+  co_return out;
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,394 @@
+#include "tx/store/lease_store.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "pg/error.hpp"
+#include "runtime/completion.hpp"
+#include "runtime/log.hpp"
+
+namespace fencepost::tx {
+
+using pg::Statement;
+
+namespace sql {
+
+const Statement kPrepareLeases{"tx_lease_prepare", R"(
+  INSERT INTO signer_lease (chain_id, signer, owner_node, fencing_token, expires_at)
+  SELECT $1, s, '', 0, '-infinity'
+    FROM unnest($2::text[]) AS s
+   ORDER BY s
+      ON CONFLICT DO NOTHING)"};
+
+const Statement kPrepareCursors{"tx_cursor_prepare", R"(
+  INSERT INTO signer_nonce_cursor (chain_id, signer)
+  SELECT $1, s
+    FROM unnest($2::text[]) AS s
+   ORDER BY s
+      ON CONFLICT DO NOTHING)"};
+
+// FOR UPDATE waits for every transaction that has passed the fence (FOR KEY SHARE) and not ended yet; a plain UPDATE
+// would not. After a wait PostgreSQL checks the conditions again on the row as it then is.
+const Statement kAcquireLeases{"tx_lease_acquire", R"(
+  WITH free AS MATERIALIZED (
+    SELECT chain_id,
+           signer,
+           owner_node = $1 AND expires_at > clock_timestamp() - make_interval(secs => $5 / 1000.0) AS mine
+      FROM signer_lease
+     WHERE chain_id = $2
+       AND signer = ANY ($3::text[])
+       AND (owner_node = $1 OR expires_at <= clock_timestamp() - make_interval(secs => $5 / 1000.0))
+     ORDER BY chain_id, signer
+       FOR UPDATE
+  )
+  UPDATE signer_lease AS l
+     SET owner_node = $1,
+         fencing_token = l.fencing_token + CASE WHEN free.mine THEN 0 ELSE 1 END,
+         expires_at = clock_timestamp() + make_interval(secs => $4 / 1000.0),
+         updated_at = clock_timestamp()
+    FROM free
+   WHERE l.chain_id = free.chain_id
+     AND l.signer = free.signer
+  RETURNING l.chain_id, l.signer, l.fencing_token, NOT free.mine AS taken)"};
+
+// FOR NO KEY UPDATE neither waits for writers (KEY SHARE) nor lets them wait; SKIP LOCKED steps over a row that
+// somebody is just taking, so that one takeover does not cost this node all its other leases.
+const Statement kRenewLeases{"tx_lease_renew", R"(
+  WITH mine AS MATERIALIZED (
+    SELECT l.chain_id, l.signer
+      FROM signer_lease AS l
+      JOIN unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
+        ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
+     WHERE l.owner_node = $1
+       AND l.expires_at > clock_timestamp() - make_interval(secs => $6 / 1000.0)
+       FOR NO KEY UPDATE OF l SKIP LOCKED
+  )
+  UPDATE signer_lease AS l
+     SET expires_at = clock_timestamp() + make_interval(secs => $5 / 1000.0),
+         updated_at = clock_timestamp()
+    FROM mine
+   WHERE l.chain_id = mine.chain_id
+     AND l.signer = mine.signer
+  RETURNING l.chain_id, l.signer, l.fencing_token)"};
+
+// Whoever of our own still writes under it holds KEY SHARE, and the next owner waits for that. In order, like every
+// other lock of several leases.
+const Statement kReleaseLeases{"tx_lease_release", R"(
+  WITH mine AS MATERIALIZED (
+    SELECT l.chain_id, l.signer
+      FROM signer_lease AS l
+      JOIN unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
+        ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
+     WHERE l.owner_node = $1
+     ORDER BY l.chain_id, l.signer
+       FOR NO KEY UPDATE OF l SKIP LOCKED
+  )
+  UPDATE signer_lease AS l
+     SET owner_node = '',
+         expires_at = '-infinity',
+         updated_at = clock_timestamp()
+    FROM mine
+   WHERE l.chain_id = mine.chain_id
+     AND l.signer = mine.signer)"};
+
+// Those that hold up the backend, directly or behind others, and wait for nobody's lock themselves: a session that
+// does is another node that wants the same lease, or somebody's next victim. Only sessions of nodes are ended: whoever
+// looks around with psql and holds a lock is not ours to end.
+const Statement kTerminateBlockers{"tx_lease_terminate_blockers", R"(
+  WITH RECURSIVE blocking(pid) AS (
+    SELECT unnest(pg_blocking_pids($1::integer))
+     UNION
+    SELECT unnest(pg_blocking_pids(b.pid)) FROM blocking AS b
+  )
+  SELECT a.pid, a.application_name,
+         CASE WHEN a.application_name IN (SELECT node_id FROM cluster_node UNION SELECT owner_node FROM signer_lease)
+              THEN pg_terminate_backend(a.pid)
+              ELSE false
+         END AS ended
+    FROM blocking AS b
+    JOIN pg_stat_activity AS a USING (pid)
+   WHERE a.wait_event_type IS DISTINCT FROM 'Lock')"};
+
+const Statement kLockLeases{"tx_lease_lock", R"(
+  SELECT l.signer
+    FROM signer_lease AS l
+    JOIN (SELECT DISTINCT chain_id, signer FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)) AS w
+   USING (chain_id, signer)
+   ORDER BY l.chain_id, l.signer
+     FOR KEY SHARE OF l)"};
+
+// What a former owner left half done is looked at now rather than when its timers say; a cancel too, which it may have
+// claimed and not sent. A row that is locked is being worked on already, and waiting for it here could mean waiting in
+// a circle.
+const Statement kMakeDue{"tx_lease_make_due", R"(
+  WITH left_open AS MATERIALIZED (
+    SELECT tx_id
+      FROM managed_tx
+     WHERE chain_id = $1
+       AND signer = ANY ($2::text[])
+       AND state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+       AND receipt_block IS NULL
+       FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE managed_tx AS t
+     SET next_resubmit_at = CASE WHEN t.state = 'ALLOCATED' OR t.sub_state = 'cancelling' THEN clock_timestamp()
+                                 ELSE t.next_resubmit_at
+                            END,
+         last_receipt_check = NULL
+    FROM left_open
+   WHERE t.tx_id = left_open.tx_id)"};
+
+const Statement kOrphans{"tx_lease_orphans", R"(
+  SELECT l.chain_id, l.signer
+    FROM signer_lease AS l
+   WHERE l.chain_id = ANY ($1::bigint[])
+     AND l.expires_at <= clock_timestamp() - make_interval(secs => $2 / 1000.0)
+     AND (SELECT true FROM managed_tx AS t  -- LIMIT 1: not to be turned into a join
+           WHERE t.chain_id = l.chain_id
+             AND t.signer = l.signer
+             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+           LIMIT 1)
+   ORDER BY random()
+   LIMIT $3)"};
+
+const Statement kIdle{"tx_lease_idle", R"(
+  SELECT w.chain_id, w.signer
+    FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)
+   WHERE (SELECT true FROM managed_tx AS t
+           WHERE t.chain_id = w.chain_id
+             AND t.signer = w.signer
+             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+           LIMIT 1) IS NULL)"};
+
+}  // namespace sql
+
+namespace {
+
+constexpr Statement kTell{"tx_lease_tell", "SELECT pg_notify($1, '')"};
+
+constexpr Statement kFind{"tx_lease_find", R"(
+  SELECT w.ord, l.owner_node, l.fencing_token,
+         l.expires_at <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS expired,
+         coalesce(n.advertise_url, '') AS advertise_url
+    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS w(chain_id, signer, ord)
+    JOIN signer_lease AS l ON l.chain_id = w.chain_id AND l.signer = w.signer
+    LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node)"};
+
+constexpr Statement kHeartbeat{"tx_node_heartbeat", R"(
+  INSERT INTO cluster_node (node_id, advertise_url, version)
+  VALUES ($1, $2, $3)
+      ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = clock_timestamp(), advertise_url = $2)"};
+
+// The dead stay listed for an hour, so that an operator sees them.
+constexpr Statement kForgetDead{"tx_node_forget_dead", R"(
+  DELETE FROM cluster_node
+   WHERE heartbeat_at < clock_timestamp() - interval '1 hour'
+     AND node_id NOT IN (SELECT owner_node FROM signer_lease))"};
+
+constexpr Statement kForgetNode{"tx_node_forget", "DELETE FROM cluster_node WHERE node_id = $1"};
+
+constexpr Statement kNodes{"tx_node_list", R"(
+  SELECT n.node_id, n.advertise_url, n.version, n.started_at, n.heartbeat_at,
+         (SELECT count(*) FROM signer_lease AS l
+           WHERE l.owner_node = n.node_id AND l.expires_at > clock_timestamp()) AS leases
+    FROM cluster_node AS n
+   ORDER BY n.started_at, n.node_id)"};
+
+// One column of each lease, as arrays for unnest.
+struct LeaseColumns {
+  std::vector<std::int64_t> chains;
+  std::vector<std::string> signers;
+  std::vector<std::int64_t> tokens;
+
+  explicit LeaseColumns(const std::vector<SignerLease>& leases) {
+    for (const auto& lease : leases) {
+      chains.push_back(lease.key.chain_id);
+      signers.push_back(lease.key.signer);
+      tokens.push_back(lease.fencing_token);
+    }
+  }
+};
+
+SignerKey read_key(const pg::Row& row) {
+  return {row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")};
+}
+
+std::vector<SignerLease> read_leases(const pg::ResultSet& rows) {
+  std::vector<SignerLease> leases;
+  for (const auto row : rows) leases.push_back({read_key(row), row.get<std::int64_t>("fencing_token")});
+  return leases;
+}
+
+std::vector<SignerKey> read_keys(const pg::ResultSet& rows) {
+  std::vector<SignerKey> keys;
+  for (const auto row : rows) keys.push_back(read_key(row));
+  return keys;
+}
+
+constexpr auto kPatience = std::chrono::milliseconds(1000);  // with writers of an expired owner
+
+// A takeover that may have to wait, and what its watcher finds out about it.
+struct Takeover {
+  explicit Takeover(Executor executor) : over(executor), unwatched(executor) {}
+  Completion<bool> over;       // however it ended
+  Completion<bool> unwatched;  // the watcher is gone
+  std::string in_the_way;      // sessions that hold it up and are not ours to end
+};
+
+// Ends the sessions in the way of `backend`, if it waits. Those that it leaves alone, in words.
+awaitable<std::string> end_blockers(pg::Pool& pool, int backend) {
+  const auto blockers = co_await pool.execute(sql::kTerminateBlockers, backend);
+  std::string others;
+  for (const auto row : blockers) {
+    const auto pid = row.get<std::int64_t>("pid");
+    const auto application = row.get<std::string_view>("application_name");
+    if (row.get<bool>("ended")) {
+      log::warn("ended a session that held an expired lease", {{"pid", pid}, {"application", application}});
+    } else {
+      others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", pid, application);
+    }
+  }
+  co_return others;
+}
+
+// Runs beside a takeover: the waiting session itself cannot say for whom it waits. Again and again, since PostgreSQL
+// names only the first of those that hold a row, and a stopped node may have several sessions.
+awaitable<> watch_takeover(pg::Pool& pool, int backend, std::shared_ptr<Takeover> takeover) {
+  auto patience = kPatience;
+  while (!co_await takeover->over.wait(std::chrono::steady_clock::now() + patience)) {
+    takeover->in_the_way = co_await end_blockers(pool, backend);
+    patience = kPatience / 5;
+  }
+}
+
+// Throws as Connection::run, or kUnavailable `lease_locked` when somebody who is no node is in the way.
+awaitable<pg::ResultSet> take_over(pg::Pool& pool, const pg::Batch& batch) {
+  const auto connection = co_await pool.acquire();
+  const auto executor = co_await this_executor();
+  const auto takeover = std::make_shared<Takeover>(executor);
+  asio::co_spawn(executor, watch_takeover(pool, connection->backend_pid(), takeover),
+                 [takeover](const std::exception_ptr& failure) {
+                   if (failure) log::warn("could not end the sessions that hold a lease", error_of(failure));
+                   takeover->unwatched.complete(true);
+                 });
+  std::vector<pg::ResultSet> results;
+  std::exception_ptr failure;
+  try {
+    results = co_await connection->run(batch);
+  } catch (const pg::QueryError& e) {
+    failure = std::current_exception();
+    if (e.is_timeout() && !takeover->in_the_way.empty()) {
+      failure = std::make_exception_ptr(
+          Exception(unavailable(std::string(kLeaseLocked),
+                                "a database session that is no node's holds the signer's lease; end it")
+                        .with("sessions", takeover->in_the_way)
+                        .because(e.error().message)));
+    }
+  } catch (const std::exception&) {
+    failure = std::current_exception();
+  }
+  takeover->over.complete(true);
+  co_await takeover->unwatched.wait();  // it uses the pool, which may go when this returns
+  if (failure) std::rethrow_exception(failure);
+  co_return std::move(results.back());
+}
+
+}  // namespace
+
+awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                                   std::vector<std::string> signers, LeaseTimes times) {
+  pg::Batch batch;
+  batch.lock_timeout(3 * kPatience);
+  batch.add(sql::kPrepareLeases, chain_id, signers).add(sql::kPrepareCursors, chain_id, signers);
+  batch.add(sql::kAcquireLeases, node, chain_id, signers, times.duration.count(), times.clock_skew_allowance.count());
+  const auto rows = co_await take_over(pool, batch);
+  std::vector<std::string> taken;
+  for (const auto row : rows) {
+    if (row.get<bool>("taken")) taken.push_back(row.get<std::string>("signer"));
+  }
+  if (!taken.empty()) co_await pool.execute(sql::kMakeDue, chain_id, taken);
+  co_return read_leases(rows);
+}
+
+awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
+                                                 LeaseTimes times) {
+  const LeaseColumns w(leases);
+  const auto rows = co_await pool.execute(sql::kRenewLeases, node, w.chains, w.signers, w.tokens,
+                                          times.duration.count(), times.clock_skew_allowance.count());
+  co_return read_leases(rows);
+}
+
+awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
+                           std::optional<std::chrono::milliseconds> timeout) {
+  const LeaseColumns w(leases);
+  pg::Batch batch;
+  batch.add(sql::kReleaseLeases, node, w.chains, w.signers, w.tokens).add(kTell, kLeaseChannel);
+  co_await pool.run(std::move(batch), {.timeout = timeout});
+}
+
+awaitable<std::optional<LeaseView>> find_lease(pg::Pool& pool, SignerKey key, LeaseTimes times) {
+  auto found = co_await find_leases(pool, {std::move(key)}, times);
+  co_return std::move(found.front());
+}
+
+awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std::vector<SignerKey> keys,
+                                                             LeaseTimes times) {
+  std::vector<std::int64_t> chains;
+  std::vector<std::string> signers;
+  for (const auto& key : keys) {
+    chains.push_back(key.chain_id);
+    signers.push_back(key.signer);
+  }
+  const auto rows = co_await pool.query(kFind, chains, signers, times.clock_skew_allowance.count());
+  std::vector<std::optional<LeaseView>> out(keys.size());
+  for (const auto row : rows) {
+    const auto i = row.get<std::size_t>("ord") - 1;
+    out[i] = LeaseView{.key = keys[i],
+                       .owner_node = row.get<std::string>("owner_node"),
+                       .fencing_token = row.get<std::int64_t>("fencing_token"),
+                       .expired = row.get<bool>("expired"),
+                       .advertise_url = row.get<std::string>("advertise_url")};
+  }
+  co_return out;
+}
+
+awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::int64_t> chains, LeaseTimes times,
+                                               std::size_t limit) {
+  const auto rows = co_await pool.query(sql::kOrphans, chains, times.clock_skew_allowance.count(), limit);
+  co_return read_keys(rows);
+}
+
+awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<SignerLease> leases) {
+  const LeaseColumns w(leases);
+  const auto rows = co_await pool.query(sql::kIdle, w.chains, w.signers);
+  co_return read_keys(rows);
+}
+
+awaitable<> heartbeat(pg::Pool& pool, std::string node_id, std::string advertise_url, std::string version) {
+  pg::Batch batch;
+  batch.add(kHeartbeat, node_id, advertise_url, version).add(kForgetDead);
+  co_await pool.run(std::move(batch));
+}
+
+awaitable<> forget_node(pg::Pool& pool, std::string node_id, std::optional<std::chrono::milliseconds> timeout) {
+  pg::Batch batch;
+  batch.add(kForgetNode, node_id);
+  co_await pool.run(std::move(batch), {.timeout = timeout});
+}
+
+awaitable<std::vector<ClusterNode>> list_nodes(pg::Pool& pool) {
+  const auto rows = co_await pool.query(kNodes);
+  std::vector<ClusterNode> nodes;
+  for (const auto row : rows) {
+    nodes.push_back({.node_id = row.get<std::string>("node_id"),
+                     .advertise_url = row.get<std::string>("advertise_url"),
+                     .version = row.get<std::string>("version"),
+                     .started_at = row.get<TimePoint>("started_at"),
+                     .heartbeat_at = row.get<TimePoint>("heartbeat_at"),
+                     .leases = row.get<std::int64_t>("leases")});
+  }
+  co_return nodes;
+}
+
+}  // namespace fencepost::tx

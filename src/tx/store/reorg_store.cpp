@@ -1,0 +1,116 @@
+#include "tx/store/reorg_store.hpp"
+
+#include "pg/error.hpp"
+#include "tx/store/lease_store.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+using pg::Statement;
+
+// Locked in the order of every other writer, or the two could wait for each other.
+#define FENCEPOST_MAKE_DUE_FROM(how_locked) \
+  R"(
+  WITH behind AS MATERIALIZED (
+    SELECT t.tx_id
+      FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, nonce)
+      JOIN signer_lease AS l
+        ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token AND l.owner_node = $1
+      JOIN managed_tx AS t ON t.chain_id = w.chain_id AND t.signer = w.signer AND t.nonce >= w.nonce
+     WHERE t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+       AND t.receipt_block IS NULL
+     ORDER BY t.chain_id, t.signer, t.nonce
+       FOR NO KEY UPDATE OF t )" how_locked R"(
+  )
+  UPDATE managed_tx AS t
+     SET next_resubmit_at = clock_timestamp()
+    FROM behind
+   WHERE t.tx_id = behind.tx_id)"
+constexpr Statement kMakeDueFrom{"tx_make_due_from", FENCEPOST_MAKE_DUE_FROM("")};
+constexpr Statement kMakeFreeDueFrom{"tx_make_free_due_from", FENCEPOST_MAKE_DUE_FROM("SKIP LOCKED")};
+#undef FENCEPOST_MAKE_DUE_FROM
+
+constexpr Statement kEndedAbove{"tx_ended_above", R"(
+  SELECT tx_id, tx_hash, receipt_block, receipt_hash
+    FROM managed_tx
+   WHERE chain_id = $1
+     AND receipt_block BETWEEN $2 + 1 AND $3
+     AND state IN ('CONFIRMED', 'FAILED_FINAL')
+     AND sub_state IS DISTINCT FROM 'finality_violated')"};
+
+constexpr Statement kReport{"tx_report_violations", R"(
+  WITH free AS MATERIALIZED (
+    SELECT tx_id
+      FROM managed_tx
+     WHERE tx_id = ANY ($2::uuid[])
+     ORDER BY chain_id, signer, nonce
+       FOR NO KEY UPDATE SKIP LOCKED
+  ),
+  marked AS (
+    UPDATE managed_tx
+       SET sub_state = 'finality_violated',
+           updated_at = clock_timestamp()
+     WHERE tx_id = ANY (ARRAY(SELECT tx_id FROM free))
+       AND state IN ('CONFIRMED', 'FAILED_FINAL')
+       AND sub_state IS DISTINCT FROM 'finality_violated'
+    RETURNING tx_id, chain_id, signer, nonce, tx_hash, receipt_block, receipt_hash, state, fencing_token
+  ),
+  written AS (
+    INSERT INTO step_history (subject_id, from_state, to_state, sub_state, node, fencing_token, why)
+    SELECT tx_id, state, state, 'finality_violated', $1, fencing_token, 'its final block is no longer on the chain'
+      FROM marked
+  ),
+  told AS (
+    INSERT INTO outbox_event (type, subject, data)
+    SELECT 'TxFinalityViolated', 'tx/' || tx_id,
+           jsonb_build_object('txId', tx_id, 'chainId', chain_id, 'signer', signer, 'nonce', nonce, 'txHash', tx_hash,
+                              'blockNumber', receipt_block, 'blockHash', receipt_hash)
+      FROM marked
+  )
+  SELECT tx_id FROM marked)"};
+
+}  // namespace
+
+awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pair<SignerLease, std::int64_t>> from) {
+  if (from.empty()) co_return;
+  std::vector<std::int64_t> chains, tokens, nonces;
+  std::vector<std::string> signers;
+  for (const auto& [lease, nonce] : from) {
+    chains.push_back(lease.key.chain_id);
+    signers.push_back(lease.key.signer);
+    tokens.push_back(lease.fencing_token);
+    nonces.push_back(nonce);
+  }
+  try {
+    pg::Batch batch;
+    batch.add(kMakeDueFrom, node, chains, signers, tokens, nonces).lock_timeout(kLockPatience);
+    const auto connection = co_await pool.acquire();
+    co_await connection->run(batch);
+    co_return;
+  } catch (const pg::QueryError& error) {
+    if (!error.is_timeout()) throw;
+  }
+  // Somebody holds one of them for long: the others do not wait for it.
+  co_await pool.execute(kMakeFreeDueFrom, node, chains, signers, tokens, nonces);
+}
+
+awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                                 std::int64_t ancestor, std::int64_t final_number,
+                                                 const evm::HeaderWindow& window) {
+  const auto ended = co_await pool.query(kEndedAbove, chain_id, ancestor, final_number);
+  std::vector<Uuid> undone;
+  for (const auto row : ended) {
+    const auto on_branch =
+        window.contains(row.get<std::int64_t>("receipt_block"), row.get<std::string_view>("receipt_hash"));
+    // Above a head that went back nobody has an opinion yet.
+    if (on_branch == false) undone.push_back(row.get<Uuid>("tx_id"));
+  }
+  Violations violations;
+  if (undone.empty()) co_return violations;
+  for (const auto row : co_await pool.execute(kReport, node, undone))
+    violations.announced.push_back(row.get<Uuid>("tx_id"));
+  violations.all = violations.announced.size() == undone.size();
+  co_return violations;
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,84 @@
+// What a reorg writes while somebody keeps one of the rows locked: the others do not wait for it, and it is not
+// forgotten.
+#include "tx/store/protocol_test_support.hpp"
+#include "tx/store/reorg_store.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+class ReorgStore : public ProtocolTest {
+ protected:
+  // With the nonces 0, 1, 2, due in an hour.
+  std::vector<Uuid> three(const SignerLease& lease) {
+    const std::vector<NewTx> items{new_tx(lease.key), new_tx(lease.key), new_tx(lease.key)};
+    with([&](pg::Pool& pool) -> awaitable<> { co_await create_batch(pool, "node-a", {{lease, 0}}, items); });
+    admin.must("UPDATE managed_tx SET state = 'TRACKING', next_resubmit_at = clock_timestamp() + interval '1 h'");
+    return {items[0].tx_id, items[1].tx_id, items[2].tx_id};
+  }
+
+  template <class Body>
+  void with(Body body) {
+    test::with_pool(db.dsn(), {}, std::move(body));
+  }
+
+  void lock(const Uuid& id) {
+    stranger.must("BEGIN");
+    stranger.must("SELECT FROM managed_tx WHERE tx_id = $1 FOR UPDATE", pg::Params::of(id));
+  }
+
+  // The nonces of which that is true.
+  std::string nonces(const std::string& what) {
+    return admin.value<std::string>(
+        "SELECT coalesce(string_agg(nonce::text, ' ' ORDER BY nonce), '') FROM managed_tx WHERE " + what);
+  }
+
+  Session stranger{db.dsn(), "psql"};
+};
+
+TEST_F(ReorgStore, everything_from_a_nonce_up_becomes_due) {
+  const auto lease = signer_of("node-a");
+  three(lease);
+  with([&](pg::Pool& pool) -> awaitable<> { co_await make_due_from(pool, "node-a", {{lease, 1}}); });
+  EXPECT_EQ(nonces("next_resubmit_at <= clock_timestamp()"), "1 2");
+}
+
+TEST_F(ReorgStore, what_a_stranger_locks_keeps_no_other_from_becoming_due) {
+  const auto lease = signer_of("node-a");
+  lock(three(lease)[1]);
+  with([&](pg::Pool& pool) -> awaitable<> { co_await make_due_from(pool, "node-a", {{lease, 0}}); });
+  EXPECT_EQ(nonces("next_resubmit_at <= clock_timestamp()"), "0 2");
+}
+
+TEST_F(ReorgStore, a_violation_that_a_stranger_locks_is_told_later_and_the_others_now) {
+  const auto lease = signer_of("node-a");
+  const auto ids_of_three = three(lease);
+  admin.must(
+      "UPDATE managed_tx SET state = 'CONFIRMED', receipt = '{}', receipt_block = 5, receipt_hash = $1, confirmed_at = "
+      "now()",
+      pg::Params::of(hash_of(5)));
+  evm::HeaderWindow window(10);
+  const evm::BlockHeader other{.number = 5, .hash = hash_of(55), .parent_hash = hash_of(4)};
+  ASSERT_TRUE(window.apply(std::span(&other, 1)));
+  const auto report = [&] {
+    Violations found;
+    with([&](pg::Pool& pool) -> awaitable<> {
+      found = co_await report_finality_violations(pool, "node-a", kChain, 4, 5, window);
+    });
+    return found;
+  };
+  lock(ids_of_three[0]);
+  const auto first = report();
+  EXPECT_EQ(first.told.size(), 2U);
+  EXPECT_FALSE(first.all);
+  stranger.must("COMMIT");
+  const auto second = report();
+  EXPECT_EQ(second.told, std::vector{ids_of_three[0]});
+  EXPECT_TRUE(second.all);
+  EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM outbox_event WHERE type = 'TxFinalityViolated'"), 3);
+  const auto third = report();
+  EXPECT_TRUE(third.told.empty());
+  EXPECT_TRUE(third.all);
+}
+
+}  // namespace
+}  // namespace fencepost::tx

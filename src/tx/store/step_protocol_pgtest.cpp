@@ -1,0 +1,528 @@
+// Moving transactions forward: what a step writes, what guards it, and what two writers do to each other.
+#include <boost/asio/co_spawn.hpp>
+
+#include "outbox/outbox_store.hpp"
+#include "tx/store/attempt_store.hpp"
+#include "tx/store/protocol_test_support.hpp"
+#include "tx/store/step_store.hpp"
+#include "tx/store/tx_store.hpp"
+#include "tx/store/work_store.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+using namespace std::chrono_literals;
+using interleaving::all_orders;
+using interleaving::Answer;
+using interleaving::commit;
+using interleaving::opening;
+using interleaving::script_of;
+using interleaving::Session;
+using interleaving::statement;
+using interleaving::Theatre;
+
+class StepProtocol : public ProtocolTest {
+ protected:
+  using Outcomes = std::vector<std::string>;
+
+  // Transactions with nonces 0, 1, …, newly created.
+  std::vector<Uuid> allocated(const SignerLease& lease, int n) {
+    std::vector<NewTx> items;
+    for (int i = 0; i < n; ++i) items.push_back(new_tx(lease.key));
+    theatre.play({{a, script_of(create_statements("node-a", {{lease, 0}}, items))}}, {});
+    std::vector<Uuid> out;
+    for (const auto& item : items) out.push_back(item.tx_id);
+    return out;
+  }
+
+  Outcomes apply(const std::vector<Step>& steps, const std::string& node = "node-a") {
+    Outcomes out;
+    theatre.play({{a, script_of(step_statements(node, steps), [&](const Answer& x) { out = outcomes(x); })}}, {});
+    return out;
+  }
+
+  Claim claim_of(const SignerLease& lease, const Uuid& id, std::uint64_t hash,
+                 std::optional<std::string> previous = std::nullopt) {
+    return {.lease = lease,
+            .tx_id = id,
+            .previous_hash = std::move(previous),
+            .tx_hash = hash_of(hash),
+            .raw = Bytes{1, 2},
+            .fees = R"({"gasPrice":"1"})"};
+  }
+  Outcomes claim(const std::vector<Claim>& claims, const std::string& node = "node-a") {
+    Outcomes out;
+    theatre.play({{a, script_of(claim_statements(node, claims, 60s), [&](const Answer& x) { out = outcomes(x); })}},
+                 {});
+    return out;
+  }
+
+  Step tracking(const SignerLease& lease, const Uuid& id) {
+    Step step(lease, id, TxState::kAllocated, TxState::kTracking, "accepted by the chain");
+    step.events.emplace_back("TxSubmitted", R"({"n":1})");
+    return step;
+  }
+
+  std::string state_of(const Uuid& id) {
+    return admin.value<std::string>("SELECT state FROM managed_tx WHERE tx_id = $1", pg::Params::of(id));
+  }
+  // "accepted|ALLOCATED accepted by the chain|TRACKING": why and to what.
+  std::string history(const Uuid& id) {
+    return admin.value<std::string>(
+        "SELECT coalesce(string_agg(why || '|' || to_state, ' ' ORDER BY seq), '') FROM step_history "
+        "WHERE subject_id = $1",
+        pg::Params::of(id));
+  }
+  std::string events(const Uuid& id) {
+    return admin.value<std::string>(
+        "SELECT coalesce(string_agg(type, ' ' ORDER BY seq), '') FROM outbox_event WHERE subject = $1",
+        pg::Params::of("tx/" + id.to_string()));
+  }
+  // "1:0x…01/accepted 2:…": attempts and their outcomes.
+  std::string attempts(const Uuid& id) {
+    return admin.value<std::string>(
+        "SELECT coalesce(string_agg(attempt || ':' || right(tx_hash, 2) || '/' || coalesce(outcome, '-'), ' ' "
+        "ORDER BY attempt), '') FROM tx_attempt WHERE tx_id = $1",
+        pg::Params::of(id));
+  }
+
+  Theatre theatre{db.dsn()};
+  Session a{db.dsn(), "node-a"};
+  Session b{db.dsn(), "node-a"};
+};
+
+TEST_F(StepProtocol, writes_what_is_set_and_leaves_the_rest) {
+  const auto lease = signer_of("node-a");
+  const auto id = allocated(lease, 1)[0];
+  ASSERT_EQ(claim({claim_of(lease, id, 1)}), Outcomes{"done"});
+
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    auto step = tracking(lease, id);
+    step.sub_state = "mined";
+    step.error = "slow";
+    step.failed_try = true;
+    step.due_in = 0ms;
+    step.tx_hash = hash_of(2);
+    step.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12)};
+    step.announced = AnnouncedBlock{13, hash_of(13)};
+    auto done = co_await apply_steps(pool, "node-a", {step});
+    EXPECT_EQ(done, std::vector{StepOutcome::kDone});
+    auto tx = (co_await find_tx(pool, id)).value();
+    EXPECT_EQ(tx.state, TxState::kTracking);
+    EXPECT_EQ(tx.sub_state, "mined");
+    EXPECT_EQ(tx.error_message, "slow");
+    EXPECT_EQ(tx.retry_count, 1);
+    EXPECT_EQ(tx.tx_hash, hash_of(2));
+    EXPECT_EQ(tx.receipt_block, 12);
+    EXPECT_EQ(tx.receipt_hash, hash_of(12));
+    EXPECT_EQ(tx.receipt.value().at("status").as_string(), "0x1");
+    EXPECT_TRUE(tx.first_submitted_at.has_value());
+    EXPECT_FALSE(tx.confirmed_at);
+
+    const Step nothing(lease, id, TxState::kTracking, TxState::kTracking, "looked");
+    done = co_await apply_steps(pool, "node-a", {nothing});
+    EXPECT_EQ(done, std::vector{StepOutcome::kDone});
+    const auto same = (co_await find_tx(pool, id)).value();
+    EXPECT_EQ(same.sub_state, tx.sub_state);
+    EXPECT_EQ(same.error_message, tx.error_message);
+    EXPECT_EQ(same.retry_count, tx.retry_count);
+    EXPECT_EQ(same.next_resubmit_at, tx.next_resubmit_at);
+    EXPECT_EQ(same.receipt_hash, tx.receipt_hash);
+
+    Step back(lease, id, TxState::kTracking, TxState::kTracking, "reorg");
+    back.sub_state = "";
+    back.error = "";
+    back.reset_tries = true;
+    back.drop_receipt = true;
+    back.retract = true;
+    done = co_await apply_steps(pool, "node-a", {back});
+    EXPECT_EQ(done, std::vector{StepOutcome::kDone});
+    tx = (co_await find_tx(pool, id)).value();
+    EXPECT_FALSE(tx.sub_state);
+    EXPECT_FALSE(tx.error_message);
+    EXPECT_EQ(tx.retry_count, 0);
+    EXPECT_FALSE(tx.mined());
+    EXPECT_FALSE(tx.receipt);
+
+    Step end(lease, id, TxState::kTracking, TxState::kConfirmed, "final");
+    end.receipt = StoredReceipt{R"({"status":"0x1"})", 14, hash_of(14)};
+    end.confirmations = R"([{"number":14}])";
+    end.final = true;
+    done = co_await apply_steps(pool, "node-a", {end});
+    EXPECT_EQ(done, std::vector{StepOutcome::kDone});
+    tx = (co_await find_tx(pool, id)).value();
+    EXPECT_EQ(tx.state, TxState::kConfirmed);
+    EXPECT_TRUE(tx.confirmed_at.has_value());
+    EXPECT_EQ(tx.confirmations.value().as_array().size(), 1u);
+  });
+}
+
+TEST_F(StepProtocol, a_step_the_lifecycle_does_not_know_is_a_bug) {
+  const auto lease = signer_of("node-a");
+  EXPECT_THROW(step_statements("node-a", {Step(lease, ids.next(), TxState::kConfirmed, TxState::kTracking, "no")}),
+               Exception);
+}
+
+TEST_F(StepProtocol, history_and_events_come_with_the_step_and_in_its_order) {
+  const auto lease = signer_of("node-a");
+  const auto tx = allocated(lease, 2);
+  auto first = tracking(lease, tx[0]);
+  first.events.emplace_back("TxReceiptUpdated", "{}");
+  auto second = tracking(lease, tx[1]);
+  second.quiet = true;
+  second.events = {{"TxReceiptUpdated", "{}"}, {"TxSubmitted", "{}"}};
+  EXPECT_EQ(apply({second, first}), (Outcomes{"done", "done"}));
+  EXPECT_EQ(history(tx[0]), "accepted|ALLOCATED accepted by the chain|TRACKING");
+  EXPECT_EQ(events(tx[0]), "TxAccepted TxSubmitted TxReceiptUpdated");
+  EXPECT_EQ(history(tx[1]), "accepted|ALLOCATED");
+  EXPECT_EQ(events(tx[1]), "TxAccepted TxReceiptUpdated TxSubmitted");
+
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    const auto steps = co_await outbox::history_of(pool, tx[0], 10);
+    EXPECT_EQ(steps.size(), 2u);
+    EXPECT_EQ(steps[1].from_state, "ALLOCATED");
+    EXPECT_EQ(steps[1].to_state, "TRACKING");
+    EXPECT_EQ(steps[1].node, "node-a");
+    EXPECT_EQ(steps[1].fencing_token, 1);
+  });
+}
+
+TEST_F(StepProtocol, who_comes_second_is_told_so_and_writes_nothing) {
+  const auto lease = signer_of("node-a");
+  const auto tx = allocated(lease, 2);
+  EXPECT_EQ(apply({tracking(lease, tx[0])}), Outcomes{"done"});
+  auto late = tracking(lease, tx[0]);
+  late.error = "late";
+  EXPECT_EQ(apply({late, tracking(lease, tx[1])}), (Outcomes{"moved", "done"}));
+  EXPECT_EQ(history(tx[0]), "accepted|ALLOCATED accepted by the chain|TRACKING");
+  EXPECT_EQ(events(tx[0]), "TxAccepted TxSubmitted");
+  EXPECT_EQ(count("error_message IS NOT NULL", lease.key), 0);
+}
+
+TEST_F(StepProtocol, a_step_can_insist_on_the_receipt_it_has_seen) {
+  const auto lease = signer_of("node-a");
+  const auto id = allocated(lease, 1)[0];
+  claim({claim_of(lease, id, 1)});
+  auto mined = tracking(lease, id);
+  mined.expect_receipt_hash = "";
+  mined.receipt = StoredReceipt{"{}", 5, hash_of(5)};
+  EXPECT_EQ(apply({mined}), Outcomes{"done"});
+
+  Step next(lease, id, TxState::kTracking, TxState::kTracking, "again");
+  next.attempt_outcome = "refused";
+  next.events.emplace_back("TxReceiptUpdated", "{}");
+  for (const auto& wrong : {std::string(), hash_of(6)}) {
+    next.expect_receipt_hash = wrong;
+    EXPECT_EQ(apply({next}), Outcomes{"moved"});
+  }
+  EXPECT_EQ(events(id), "TxAccepted TxSubmitted");
+  EXPECT_EQ(attempts(id), "1:01/-");  // a step that did not happen judges nothing either
+  next.expect_receipt_hash = hash_of(5);
+  EXPECT_EQ(apply({next}), Outcomes{"done"});
+  EXPECT_EQ(attempts(id), "1:01/refused");
+}
+
+TEST_F(StepProtocol, a_fenced_step_fails_alone_and_writes_nothing) {
+  const auto mine = signer_of("node-a"), expired = signer_of("node-a"), lost = signer_of("node-a");
+  const auto m = allocated(mine, 1)[0], e = allocated(expired, 1)[0], l = allocated(lost, 1)[0];
+  claim({claim_of(expired, e, 1), claim_of(lost, l, 2)});
+  expire(expired.key);
+  admin.must("UPDATE signer_lease SET owner_node = 'node-b', fencing_token = 2 WHERE signer = $1",
+             pg::Params::of(lost.key.signer));
+  std::vector<Step> steps{tracking(lost, l), tracking(mine, m), tracking(expired, e)};
+  for (auto& step : steps) step.attempt_outcome = "accepted";
+  EXPECT_EQ(apply(steps), (Outcomes{"fenced", "done", "fenced"}));
+  for (const auto& id : {l, e}) {
+    EXPECT_EQ(state_of(id), "ALLOCATED");
+    EXPECT_EQ(history(id), "accepted|ALLOCATED");
+    EXPECT_EQ(events(id), "TxAccepted");
+    EXPECT_FALSE(attempts(id).contains("accepted"));
+  }
+}
+
+// The lease names the signer, and the transaction must be that signer's.
+TEST_F(StepProtocol, a_lease_opens_no_other_signers_transactions) {
+  const auto mine = signer_of("node-a");
+  const auto other = signer_of("node-b");
+  theatre.play({{a, script_of(create_statements("node-b", {{other, 0}}, {new_tx(other.key)}))}}, {});
+  const auto id = admin.value<Uuid>("SELECT tx_id FROM managed_tx WHERE signer = $1", pg::Params::of(other.key.signer));
+  EXPECT_EQ(apply({tracking(mine, id)}), Outcomes{"moved"});
+  EXPECT_EQ(claim({claim_of(mine, id, 1)}), Outcomes{"moved"});
+  EXPECT_EQ(state_of(id), "ALLOCATED");
+  EXPECT_EQ(attempts(id), "");
+}
+
+TEST_F(StepProtocol, the_attempt_that_is_judged_is_the_one_that_counts) {
+  const auto lease = signer_of("node-a");
+  const auto id = allocated(lease, 1)[0];
+  claim({claim_of(lease, id, 1)});
+  auto step = tracking(lease, id);
+  step.attempt_outcome = "unknown";
+  step.error = "timeout";
+  EXPECT_EQ(apply({step}), Outcomes{"done"});
+  EXPECT_EQ(attempts(id), "1:01/unknown");
+  EXPECT_EQ(admin.value<std::string>("SELECT message FROM tx_attempt"), "timeout");
+}
+
+TEST_F(StepProtocol, a_takeover_and_a_step_in_any_order) {
+  int done = 0, fenced = 0;
+  Session taker(db.dsn(), "node-b");
+  for (const auto& order : all_orders({4, 3})) {
+    const auto lease = signer_of("node-a");
+    const auto id = allocated(lease, 1)[0];
+    std::string outcome;
+    std::string at_takeover;
+    theatre.play(
+        {{a, script_of(step_statements("node-a", {tracking(lease, id)}),
+                       [&](const Answer& x) { outcome = outcomes(x).front(); })},
+         {taker,
+          {statement("expire", kExpire, pg::Params::of(kChain, lease.key.signer)),
+           opening(statement("takeover", sql::kAcquireLeases.sql, acquire_params("node-b", {lease.key.signer}))),
+           commit([&] { at_takeover = state_of(id); })}}},
+        order);
+    EXPECT_EQ(state_of(id), at_takeover) << theatre.trace();
+    EXPECT_EQ(state_of(id), outcome == "done" ? "TRACKING" : "ALLOCATED") << theatre.trace();
+    EXPECT_EQ(events(id), outcome == "done" ? "TxAccepted TxSubmitted" : "TxAccepted") << theatre.trace();
+    done += outcome == "done";
+    fenced += outcome == "fenced";
+  }
+  EXPECT_EQ(done + fenced, 35);
+  EXPECT_GT(done, 0);
+  EXPECT_GT(fenced, 0);
+}
+
+TEST_F(StepProtocol, of_two_that_take_the_same_step_one_does) {
+  for (const auto& order : all_orders({4, 4})) {
+    const auto lease = signer_of("node-a");
+    const auto tx = allocated(lease, 2);
+    std::vector<Outcomes> got(2);
+    const auto script = [&](std::vector<Step> steps, Outcomes& out) {
+      return script_of(step_statements("node-a", steps), [&out](const Answer& x) { out = outcomes(x); });
+    };
+    theatre.play({{a, script({tracking(lease, tx[0]), tracking(lease, tx[1])}, got[0])},
+                  {b, script({tracking(lease, tx[1]), tracking(lease, tx[0])}, got[1])}},
+                 order);
+    const Outcomes done{"done", "done"}, moved{"moved", "moved"};
+    EXPECT_TRUE((got[0] == done && got[1] == moved) || (got[0] == moved && got[1] == done)) << theatre.trace();
+    for (const auto& id : tx) EXPECT_EQ(events(id), "TxAccepted TxSubmitted") << theatre.trace();
+  }
+}
+
+// The operator's cancel lost against the original, whose block then died: the cancel is what is broadcast again.
+TEST_F(StepProtocol, a_receipt_that_is_dropped_gives_the_newest_attempt_its_turn) {
+  const auto lease = signer_of("node-a");
+  const auto id = allocated(lease, 1)[0];
+  ASSERT_EQ(claim({claim_of(lease, id, 1)}), Outcomes{"done"});
+  ASSERT_EQ(claim({claim_of(lease, id, 2, hash_of(1))}), Outcomes{"done"});
+  Step mined(lease, id, TxState::kAllocated, TxState::kTracking, "mined");
+  mined.tx_hash = hash_of(1);
+  mined.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12)};
+  mined.attempt_outcome = "accepted";
+  ASSERT_EQ(apply({mined}), Outcomes{"done"});
+  EXPECT_EQ(attempts(id), "1:01/accepted 2:02/-");
+  Step gone(lease, id, TxState::kTracking, TxState::kTracking, "reorged");
+  gone.drop_receipt = true;
+  ASSERT_EQ(apply({gone}), Outcomes{"done"});
+  EXPECT_EQ(admin.value<std::string>("SELECT tx_hash FROM managed_tx WHERE tx_id = $1", pg::Params::of(id)),
+            hash_of(2));
+}
+
+// The same bytes again are the same attempt, and whoever sends them knows how often that was begun.
+TEST_F(StepProtocol, a_claim_tells_how_often_these_bytes_were_claimed) {
+  const auto lease = signer_of("node-a");
+  const auto id = allocated(lease, 1)[0];
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    const auto claims_of = [&](Claim claim) -> awaitable<std::int64_t> {
+      const auto results = co_await claim_attempts(pool, "node-a", {std::move(claim)}, 60s);
+      EXPECT_EQ(results.at(0).outcome, StepOutcome::kDone);
+      co_return results.at(0).claims;
+    };
+    EXPECT_EQ(co_await claims_of(claim_of(lease, id, 1)), 1);
+    EXPECT_EQ(co_await claims_of(claim_of(lease, id, 2, hash_of(1))), 1);
+    EXPECT_EQ(co_await claims_of(claim_of(lease, id, 1, hash_of(2))), 2);
+  });
+  EXPECT_EQ(attempts(id), "2:02/- 3:01/-");  // and it is the newest again
+}
+
+// Two writers that name the same transactions in opposite order, and a third that makes them queue up.
+TEST_F(StepProtocol, writers_in_opposite_order_do_not_deadlock) {
+  const auto one = signer_of("node-a"), two = signer_of("node-a");
+  const auto x = allocated(one, 2), y = allocated(two, 2);
+  const std::vector<Step> there{tracking(one, x[0]), tracking(one, x[1]), tracking(two, y[0]), tracking(two, y[1])};
+  const std::vector<Step> back(there.rbegin(), there.rend());
+  Session holder(db.dsn(), "node-a");
+  for (const auto& held : {x[0], x[1], y[0], y[1]}) {
+    holder.must("BEGIN");
+    holder.must("SELECT FROM managed_tx WHERE tx_id = $1 FOR UPDATE", pg::Params::of(held));
+    const auto first = step_statements("node-a", there), second = step_statements("node-a", back);
+    for (auto* session : {&a, &b}) {
+      const auto& batch = session == &a ? first : second;
+      session->must("BEGIN");
+      session->must(batch.entries()[0].statement->sql, batch.entries()[0].params);
+      session->send(batch.entries()[1].statement->sql, batch.entries()[1].params);
+      ASSERT_FALSE(theatre.settled(*session));
+    }
+    holder.must("COMMIT");
+    EXPECT_TRUE(a.take().ok());
+    EXPECT_FALSE(theatre.settled(b));
+    a.must("ROLLBACK");
+    EXPECT_TRUE(b.take().ok());
+    b.must("ROLLBACK");
+  }
+}
+
+// Timers are written without the fence and without its order, so they must never wait while they hold something.
+TEST_F(StepProtocol, timers_do_not_deadlock_with_steps) {
+  const auto lease = signer_of("node-a");
+  const auto tx = allocated(lease, 2);
+  // So that the order of the table is not the order of the nonces.
+  admin.must("UPDATE managed_tx SET nonce = 5 WHERE tx_id = $1", pg::Params::of(tx[0]));
+  admin.must("UPDATE managed_tx SET nonce = 4 WHERE tx_id = $1", pg::Params::of(tx[1]));
+  const auto step = step_statements("node-a", {tracking(lease, tx[0]), tracking(lease, tx[1])});
+  struct Timer {
+    const pg::Statement& statement;
+    pg::Params params;
+  };
+  const std::vector<Timer> timers{
+      {sql::kNoteChecks, pg::Params::of(tx)},
+      {sql::kMakeDue, pg::Params::of(kChain, std::vector{lease.key.signer})},
+  };
+  Session holder(db.dsn(), "node-a");
+  for (const auto& timer : timers) {
+    holder.must("BEGIN");
+    holder.must("SELECT FROM managed_tx WHERE tx_id = $1 FOR UPDATE", pg::Params::of(tx[1]));
+    a.must("BEGIN");
+    a.must(step.entries()[0].statement->sql, step.entries()[0].params);
+    a.send(step.entries()[1].statement->sql, step.entries()[1].params);
+    ASSERT_FALSE(theatre.settled(a));
+    b.send(timer.statement.sql, timer.params);
+    theatre.settled(b);
+    holder.must("COMMIT");
+    EXPECT_EQ(a.take().sqlstate, "") << timer.statement.name;
+    a.must("ROLLBACK");
+    EXPECT_EQ(b.take().sqlstate, "") << timer.statement.name;
+  }
+}
+
+TEST_F(StepProtocol, a_claim_stores_the_attempt_before_anybody_sees_it) {
+  const auto lease = signer_of("node-a");
+  const auto tx = allocated(lease, 2);
+  EXPECT_EQ(claim({claim_of(lease, tx[1], 2), claim_of(lease, tx[0], 1)}), (Outcomes{"done", "done"}));
+  EXPECT_EQ(attempts(tx[0]), "1:01/-");
+  EXPECT_EQ(attempts(tx[1]), "1:02/-");
+  EXPECT_EQ(count("tx_hash IS NOT NULL AND first_submitted_at IS NOT NULL AND last_submit_at IS NOT NULL AND "
+                  "next_resubmit_at > clock_timestamp() + interval '50 s' AND state = 'ALLOCATED'",
+                  lease.key),
+            2);
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    const auto list = co_await list_attempts(pool, tx[0]);
+    EXPECT_EQ(list.size(), 1u);
+    EXPECT_EQ(list[0].tx_hash, hash_of(1));
+    EXPECT_EQ(list[0].kind, "original");
+    EXPECT_EQ(list[0].fees.value().at("gasPrice").as_string(), "1");
+  });
+}
+
+TEST_F(StepProtocol, a_claim_holds_only_while_nobody_signed_in_between) {
+  const auto lease = signer_of("node-a");
+  const auto id = allocated(lease, 1)[0];
+  EXPECT_EQ(claim({claim_of(lease, id, 1, hash_of(9))}), Outcomes{"moved"});
+  EXPECT_EQ(claim({claim_of(lease, id, 1)}), Outcomes{"done"});
+  EXPECT_EQ(claim({claim_of(lease, id, 2)}), Outcomes{"moved"});
+  EXPECT_EQ(claim({claim_of(lease, id, 2, hash_of(1))}), Outcomes{"done"});
+  EXPECT_EQ(attempts(id), "1:01/- 2:02/-");
+  auto wrong_state = claim_of(lease, id, 3, hash_of(2));
+  wrong_state.from = TxState::kStuck;
+  EXPECT_EQ(claim({wrong_state}), Outcomes{"moved"});
+  expire(lease.key);
+  EXPECT_EQ(claim({claim_of(lease, id, 3, hash_of(2))}), Outcomes{"fenced"});
+  EXPECT_EQ(attempts(id), "1:01/- 2:02/-");
+}
+
+TEST_F(StepProtocol, what_is_mined_is_not_signed_again) {
+  const auto lease = signer_of("node-a");
+  const auto id = allocated(lease, 1)[0];
+  claim({claim_of(lease, id, 1)});
+  admin.must("UPDATE managed_tx SET receipt = '{}', receipt_block = 1, receipt_hash = '0x'");
+  EXPECT_EQ(claim({claim_of(lease, id, 2, hash_of(1))}), Outcomes{"moved"});
+}
+
+// Signing is deterministic: the same fees give the same transaction, and that is no error of the whole batch.
+TEST_F(StepProtocol, signing_the_same_again_is_the_same_attempt) {
+  const auto lease = signer_of("node-a");
+  const auto tx = allocated(lease, 2);
+  claim({claim_of(lease, tx[0], 1)});
+  admin.must("UPDATE tx_attempt SET outcome = 'refused', message = 'fee too low'");
+  EXPECT_EQ(claim({claim_of(lease, tx[0], 1, hash_of(1)), claim_of(lease, tx[1], 2)}), (Outcomes{"done", "done"}));
+  EXPECT_EQ(attempts(tx[0]), "1:01/-");
+  // And a hash that is another transaction's is refused alone.
+  EXPECT_EQ(claim({claim_of(lease, tx[0], 2, hash_of(1)), claim_of(lease, tx[1], 3, hash_of(2))}),
+            (Outcomes{"moved", "done"}));
+  EXPECT_EQ(attempts(tx[0]), "1:01/-");
+  EXPECT_EQ(attempts(tx[1]), "1:02/- 2:03/-");
+}
+
+TEST_F(StepProtocol, of_two_that_claim_the_same_one_does) {
+  std::uint64_t hash = 1;
+  for (const auto& order : all_orders({4, 4})) {
+    const auto lease = signer_of("node-a");
+    const auto id = allocated(lease, 1)[0];
+    std::vector<Outcomes> got(2);
+    hash += 2;
+    theatre.play({{a, script_of(claim_statements("node-a", {claim_of(lease, id, hash)}, 60s),
+                                [&](const Answer& x) { got[0] = outcomes(x); })},
+                  {b, script_of(claim_statements("node-a", {claim_of(lease, id, hash + 1)}, 60s),
+                                [&](const Answer& x) { got[1] = outcomes(x); })}},
+                 order);
+    std::ranges::sort(got);
+    EXPECT_EQ(got, (std::vector<Outcomes>{{"done"}, {"moved"}})) << theatre.trace();
+  }
+}
+
+// Both find the same rows due; a lock on one of them makes sure that both have looked before either writes.
+TEST_F(StepProtocol, a_rebroadcast_is_claimed_by_one_of_two) {
+  const auto lease = signer_of("node-a");
+  const auto tx = allocated(lease, 3);
+  std::vector<Claim> claims;
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < tx.size(); ++i) {
+    claims.push_back(claim_of(lease, tx[i], i + 1));
+    steps.push_back(tracking(lease, tx[i]));
+  }
+  claim(claims);
+  apply(steps);
+  admin.must("UPDATE managed_tx SET next_resubmit_at = clock_timestamp()");
+  b.must("BEGIN");
+  b.must("SELECT FROM managed_tx WHERE nonce = 0 FOR UPDATE");
+
+  std::vector<std::string> claimed;
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    const auto executor = co_await this_executor();
+    std::vector<std::shared_ptr<Completion<bool>>> done;
+    for (int i = 0; i < 2; ++i) {
+      done.push_back(std::make_shared<Completion<bool>>(executor));
+      asio::co_spawn(
+          executor, claim_resubmits(pool, "node-a", kChain, 60s, 10),
+          [&claimed, told = done.back()](const std::exception_ptr& failure, const std::vector<Resubmit>& got) {
+            EXPECT_FALSE(failure);
+            for (const auto& one : got) {
+              EXPECT_EQ(one.raw, "0x0102");
+              claimed.push_back(one.tx_hash);
+            }
+            told->complete(true);
+          });
+    }
+    asio::steady_timer pause(executor);
+    while (admin.value<std::int64_t>("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'test' AND "
+                                     "cardinality(pg_blocking_pids(pid)) > 0") < 2) {
+      pause.expires_after(5ms);
+      co_await pause.async_wait(asio::use_awaitable);
+    }
+    b.must("COMMIT");
+    for (const auto& one : done) co_await one->wait();
+  });
+  EXPECT_EQ(claimed, (std::vector<std::string>{hash_of(1), hash_of(2), hash_of(3)}));  // once, in nonce order
+}
+
+}  // namespace
+}  // namespace fencepost::tx

@@ -1,0 +1,92 @@
+// Reading transactions: for the API, and for whoever waits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pg/batch.hpp"
+#include "pg/pool.hpp"
+#include "tx/model/managed_tx.hpp"
+
+namespace fencepost::tx {
+
+namespace sql {
+// As constants, so that tests can ask PostgreSQL for their plans.
+extern const pg::Statement kFindTx;
+extern const pg::Statement kFindRequests;
+extern const pg::Statement kList;
+extern const pg::Statement kListOfSigner;
+extern const pg::Statement kListOpen;
+extern const pg::Statement kListTrouble;
+extern const pg::Statement kListAttempts;
+extern const pg::Statement kListSigners;
+extern const pg::Statement kBacklogs;
+}  // namespace sql
+
+// With blocked_by.
+awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id);
+
+// Who has that nonce.
+awaitable<std::optional<Uuid>> find_tx_at(pg::Pool& pool, SignerKey key, std::int64_t nonce);
+
+struct RequestLookup {
+  SignerKey key;
+  std::string request_id;
+};
+struct FoundRequest {
+  ManagedTx tx;
+  std::string payload_hash;  // raw
+};
+// One for each, in order.
+awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool, std::vector<RequestLookup> lookups);
+
+struct TxFilter {
+  std::optional<std::int64_t> chain_id;
+  std::optional<std::string> signer;
+  std::optional<std::string> state;
+  std::optional<std::vector<std::string>> allowed_signers;  // what the caller's key may see; none: all
+  std::optional<Uuid> before;                               // the page after this one
+  std::size_t limit = 50;
+};
+// Newest first.
+awaitable<std::vector<ManagedTx>> list_txs(pg::Pool& pool, TxFilter filter);
+
+struct AttemptView {
+  std::string tx_hash;
+  std::int32_t attempt = 0;
+  std::string kind;
+  std::optional<boost::json::value> fees;
+  std::optional<std::string> outcome;
+  std::optional<std::string> message;
+  TimePoint created_at;
+};
+awaitable<std::vector<AttemptView>> list_attempts(pg::Pool& pool, Uuid tx_id);
+
+// A signer as operators see it.
+struct SignerView {
+  SignerKey key;
+  std::string leader;  // empty: none
+  std::int64_t fencing_token = 0;
+  std::optional<std::int64_t> next_nonce;
+  std::optional<std::int64_t> chain_nonce;
+  bool needs_reconcile = false;
+  boost::json::value counts;  // open transactions by state
+  std::optional<TimePoint> oldest_open;
+};
+awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<std::vector<std::string>> allowed);
+
+// Numbers for the gauges, per signer with open work that this node leads.
+struct Backlog {
+  SignerKey key;
+  std::int64_t created = 0;
+  std::int64_t allocated = 0;
+  std::int64_t tracking = 0;
+  std::int64_t stuck = 0;
+  std::int64_t without_receipt = 0;
+  double oldest_age_seconds = 0;
+};
+awaitable<std::vector<Backlog>> backlogs(pg::Pool& pool, std::string node, std::int64_t chain_id);
+
+}  // namespace fencepost::tx

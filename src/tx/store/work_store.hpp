@@ -1,0 +1,108 @@
+// What there is to do: the questions that the workers of a chain ask.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/uuid.hpp"
+#include "pg/pool.hpp"
+#include "tx/model/confirmations.hpp"
+#include "tx/model/lease.hpp"
+#include "tx/model/state.hpp"
+
+namespace fencepost::tx {
+
+namespace sql {
+extern const pg::Statement kDueSubmits;
+extern const pg::Statement kMatchAttempts;
+extern const pg::Statement kStaleReceipts;
+extern const pg::Statement kNoteChecks;
+extern const pg::Statement kMinedBetween;
+extern const pg::Statement kOpenHeads;
+}  // namespace sql
+
+// A transaction to be broadcast for the first time.
+struct DueSubmit {
+  SignerLease lease;
+  Uuid tx_id;
+  std::int64_t nonce = 0;
+  std::string payload;
+  std::int64_t gas_limit = 0;
+  std::int32_t retry_count = 0;
+  std::optional<std::string> tx_hash;    // of the newest attempt, if there is one
+  std::optional<std::string> raw;        // "0x…"
+  std::optional<std::string> outcome;    // of that attempt
+  std::optional<std::string> sub_state;  // why it was not taken
+  std::int64_t attempts = 0;
+  std::int64_t claims = 0;  // of that attempt
+};
+// At most `limit`, each signer's in nonce order and without a hole: one whose next try is later holds back those above
+// it.
+awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                              std::size_t limit);
+
+// An open transaction of ours that has an attempt among the given hashes.
+struct Match {
+  SignerLease lease;
+  Uuid tx_id;
+  TxState state = TxState::kTracking;
+  std::int64_t nonce = 0;
+  std::optional<std::string> sub_state;
+  std::string attempt_hash;
+  std::string attempt_kind;
+  std::optional<std::string> receipt_hash;  // of the block that is stored now
+  std::optional<AnnouncedBlock> announced;
+  bool withdrawn = false;  // consumers were told that its receipt is void
+  std::optional<std::chrono::milliseconds> since_submit;
+};
+awaitable<std::vector<Match>> match_attempts(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                             std::vector<std::string> hashes);
+
+// Open transactions without a receipt that were not looked for since `stale`: all attempts of each.
+awaitable<std::vector<Match>> stale_receipts(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                             std::chrono::milliseconds stale, std::size_t limit);
+awaitable<> note_receipt_checks(pg::Pool& pool, std::vector<Uuid> tx_ids);
+
+// A mined transaction that is not final.
+struct MinedTx {
+  SignerLease lease;
+  Uuid tx_id;
+  TxState state = TxState::kTracking;
+  std::int64_t nonce = 0;
+  std::string tx_hash;
+  std::string attempt_kind;
+  bool succeeded = false;
+  std::int64_t block = 0;
+  std::string block_hash;
+  std::optional<AnnouncedBlock> announced;
+  std::chrono::milliseconds age{0};  // since it was created
+};
+// Where a page of them ended; as it is made here, in front of everything in that block.
+struct MinedPlace {
+  std::int64_t block = 0;
+  std::string signer;
+  std::int64_t nonce = -1;
+};
+MinedPlace place_of(const MinedTx& tx);
+// Behind `after` and up to block `to`, in order.
+awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id, MinedPlace after,
+                                              std::int64_t to, std::size_t limit);
+
+// The signer's lowest nonce without a receipt.
+struct OpenHead {
+  SignerLease lease;
+  Uuid tx_id;
+  TxState state = TxState::kTracking;
+  std::int64_t nonce = 0;
+  std::optional<std::string> sub_state;
+  std::optional<std::string> tx_hash;
+  bool withdrawn = false;
+  std::optional<std::chrono::milliseconds> since_submit;  // the first broadcast, or since it lost its receipt
+  std::optional<std::chrono::milliseconds> since_head;    // the nonce before it was mined; nothing: it is the first
+};
+awaitable<std::vector<OpenHead>> open_heads(pg::Pool& pool, std::string node, std::int64_t chain_id);
+
+}  // namespace fencepost::tx

@@ -1,0 +1,50 @@
+#include "tx/workers/backlog_gauges.hpp"
+
+#include "tx/store/tx_store.hpp"
+
+namespace fencepost::tx {
+
+BacklogGauges::BacklogGauges(ChainContext& chain)
+    : chain_(chain),
+      worker_(
+          chain.home,
+          {.name = "tx_backlog_gauges", .interval = std::chrono::seconds(10), .stop_grace = ChainContext::kStopGrace},
+          [this] { return refresh(); }, chain.metrics) {}
+
+Metrics::Gauge& BacklogGauges::open_gauge(const std::string& state) {
+  return chain_.metrics.gauge("tx_backlog", "Open transactions of the signers that this node leads",
+                              {{"chain", chain_.options.name}, {"state", state}});
+}
+
+Metrics::Gauge& BacklogGauges::age_gauge(const std::string& signer) {
+  return chain_.metrics.gauge("tx_oldest_open_seconds", "Age of the oldest open transaction of a signer",
+                              {{"chain", chain_.options.name}, {"signer", signer}});
+}
+
+awaitable<Worker::Next> BacklogGauges::refresh() {
+  const auto all = co_await backlogs(chain_.database.pool(), chain_.node(), chain_.chain_id());
+  Backlog sum;
+  std::set<std::string> now;
+  for (const auto& one : all) {
+    sum.created += one.created;
+    sum.allocated += one.allocated;
+    sum.tracking += one.tracking;
+    sum.stuck += one.stuck;
+    sum.without_receipt += one.without_receipt;
+    age_gauge(one.key.signer).Set(one.oldest_age_seconds);
+    now.insert(one.key.signer);
+  }
+  for (const auto& signer : shown_) {
+    if (!now.contains(signer)) age_gauge(signer).Set(0);
+  }
+  shown_ = std::move(now);
+  open_gauge("CREATED").Set(static_cast<double>(sum.created));
+  open_gauge("ALLOCATED").Set(static_cast<double>(sum.allocated));
+  open_gauge("TRACKING").Set(static_cast<double>(sum.tracking));
+  open_gauge("STUCK").Set(static_cast<double>(sum.stuck));
+  chain_.metrics.gauge("receipt_backlog", "Broadcast transactions without a receipt", {{"chain", chain_.options.name}})
+      .Set(static_cast<double>(sum.without_receipt));
+  co_return Worker::Next::kRest;
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,240 @@
+#include "tx/workers/confirmation_manager.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include "runtime/log.hpp"
+#include "runtime/test_point.hpp"
+#include "tx/model/finality.hpp"
+#include "tx/service/confirmation_list.hpp"
+#include "tx/service/receipt_steps.hpp"
+#include "tx/store/reorg_store.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+constexpr std::size_t kBatch = 1'000;
+constexpr std::size_t kListLimit = 512;  // blocks in a stored list, for rules that take hundreds
+constexpr auto kEndOfChain = std::numeric_limits<std::int64_t>::max();
+
+OpenTx to_open_tx(const MinedTx& tx) {
+  return {.state = tx.state,
+          .nonce = tx.nonce,
+          .attempts = {{tx.tx_hash, find_attempt_kind(tx.attempt_kind).value()}},
+          .mined = Inclusion{tx.tx_hash, tx.block, tx.block_hash, tx.succeeded}};
+}
+
+}  // namespace
+
+ConfirmationManager::ConfirmationManager(ChainContext& chain)
+    : chain_(chain),
+      new_fork_total_(chain.metrics.counter("confirmations_newFork_total", "Times a told list was replaced")),
+      violated_total_(chain.metrics.counter("tx_finality_violated_total", "Ended transactions undone by a reorg")),
+      create_to_final_(chain.metrics.latency("tx_create_to_final_seconds", "From creation to the end")),
+      worker_(
+          chain.home,
+          {.name = "tx_confirmations", .interval = std::chrono::seconds(2), .stop_grace = ChainContext::kStopGrace},
+          [this] { return advance(); }, chain.metrics) {}
+
+awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {
+  co_await withdraw_dead(true);
+  const auto* head = chain_.follower.window().head();
+  highest_head_ = std::max({highest_head_, ancestor, head == nullptr ? 0 : head->number});
+  undone_ = Undone{std::min(ancestor, undone_ ? undone_->above : ancestor), highest_head_};
+}
+
+void ConfirmationManager::on_taken() {
+  unchecked_ = true;
+  worker_.wake();
+}
+
+// Below the window nobody can tell; the rules of the end decide later. Above it, a receipt is dead when the head went
+// back, and otherwise only ahead of us.
+awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
+  const auto& window = chain_.follower.window();
+  std::map<SignerKey, std::pair<SignerLease, std::int64_t>> lowest;
+  MinedPlace after{.block = window.empty() ? 0 : window.bottom()->number};
+  for (bool more = true; more;) {
+    const auto mined =
+        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after, kEndOfChain, kBatch);
+    const auto* head = window.head();
+    if (head == nullptr) co_return;
+    std::vector<Step> steps;
+    for (const auto& tx : mined) {
+      const bool above = tx.block > head->number;
+      if (above ? head_went_back : window.contains(tx.block, tx.block_hash) == false) {
+        new_fork_total_.Increment();
+        steps.push_back(unmined_step(tx, "its block " + std::to_string(tx.block) + " is no longer on the chain"));
+        auto& low = lowest.try_emplace(tx.lease.key, tx.lease, tx.nonce).first->second;
+        low.second = std::min(low.second, tx.nonce);
+      } else if (head_went_back || (tx.announced && tx.announced->number <= head->number)) {
+        if (auto step = announcement_step(tx, true)) steps.push_back(std::move(*step));
+      }
+    }
+    more = mined.size() == kBatch;
+    if (more) after = place_of(mined.back());
+    const bool any = !steps.empty();
+    co_await chain_.apply(std::move(steps));
+    if (any) test_point("reorg.committed");
+  }
+  std::vector<std::pair<SignerLease, std::int64_t>> from_nonces;
+  from_nonces.reserve(lowest.size());
+  for (const auto& [key, low] : lowest) from_nonces.push_back(low);
+  // Those behind may have left the pool with it.
+  co_await make_due_from(chain_.database.pool(), chain_.node(), std::move(from_nonces));
+  if (!lowest.empty()) chain_.wake_resubmitter();
+}
+
+// Again and again until the new branch is final: before that it may be the one that dies.
+awaitable<> ConfirmationManager::look_for_violations(const FinalBlock& final) {
+  const auto undone = *undone_;
+  const auto found = co_await report_finality_violations(chain_.database.pool(), chain_.node(), chain_.chain_id(),
+                                                         undone.above, final.number, chain_.follower.window());
+  if (!found.told.empty()) test_point("violations.committed");
+  for (const auto& tx_id : found.told) {
+    violated_total_.Increment();
+    log::error("a reorg has undone a final transaction", {{"txId", tx_id.to_string()}});
+  }
+  if (found.all && final.number >= undone.until && undone_ && undone_->until == undone.until) undone_.reset();
+}
+
+awaitable<Worker::Next> ConfirmationManager::advance() {
+  if (const auto* head = chain_.follower.window().head()) highest_head_ = std::max(highest_head_, head->number);
+  if (unchecked_ && chain_.follower.synced()) {
+    unchecked_ = false;
+    // In this node's absence a reorg may also have undone what had ended.
+    if (const auto& window = chain_.follower.window(); first_look_ && !window.empty()) {
+      first_look_ = false;
+      undone_ = Undone{window.bottom()->number - 1, window.head()->number};
+    }
+    try {
+      co_await withdraw_dead(false);
+    } catch (const std::exception&) {
+      unchecked_ = true;
+      throw;
+    }
+  }
+  const auto final = co_await final_block(chain_);
+  if (final) co_await finish(*final);
+  if (final && undone_) co_await look_for_violations(*final);
+  if (chain_.options.confirmations.progress) co_await tell_progress(final ? final->number : -1);
+  co_return Worker::Next::kRest;
+}
+
+awaitable<> ConfirmationManager::finish(FinalBlock final) {
+  Asked asked;
+  MinedPlace after;
+  for (bool more = true; more;) {
+    const auto mined =
+        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after, final.number, kBatch);
+    std::vector<Step> steps;
+    std::vector<double> ages;
+    for (const auto& tx : mined) {
+      const auto canonical = co_await is_canonical(tx, final, asked);
+      if (auto step = judge(tx, final, canonical)) {
+        if (step->final) ages.push_back(static_cast<double>(tx.age.count()) / 1000.0);
+        steps.push_back(std::move(*step));
+      }
+    }
+    more = mined.size() == kBatch;
+    if (more) after = place_of(mined.back());
+    const bool any = !steps.empty();
+    if (any) test_point("confirmations.ready");
+    co_await chain_.apply(std::move(steps));
+    if (any) test_point("confirmations.committed");
+    for (const auto age : ages) create_to_final_.Observe(age);
+  }
+}
+
+// By the node's own walk; and where a tag says what is final, also by the endpoint that said it.
+awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& tx, const FinalBlock& final,
+                                                                 Asked& asked) {
+  const auto own = chain_.follower.window().contains(tx.block, tx.block_hash);
+  if (own == false) co_return false;
+  if (own == true && !final.endpoint) co_return true;
+  auto known = asked.find(tx.block);
+  if (known == asked.end()) {
+    const auto blocks = co_await chain_.connector.blocks(tx.block, 1, final.endpoint);
+    const bool there = blocks && !blocks->empty();
+    known = asked.emplace(tx.block, there ? std::optional(blocks->front().header.hash) : std::nullopt).first;
+  }
+  if (!known->second) co_return std::nullopt;
+  const bool same = *known->second == tx.block_hash;
+  // Our own branch has it and theirs has not: somebody is behind. Nothing is decided.
+  if (own == true && !same) co_return std::nullopt;
+  co_return same;
+}
+
+// As many as made it final: what came on top later says nothing more.
+std::size_t ConfirmationManager::kept_blocks(const MinedTx& tx, const FinalBlock& final) const {
+  const auto& rule = chain_.options.confirmations.required;
+  const auto wanted = rule.kind == Finality::Kind::kDepth ? std::int64_t{rule.depth} + 1 : final.number - tx.block + 1;
+  return std::min(static_cast<std::size_t>(wanted), kListLimit);
+}
+
+std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const FinalBlock& final,
+                                               std::optional<bool> canonical) {
+  const auto* head = chain_.follower.window().head();
+  if (head == nullptr) return std::nullopt;
+  const ChainFacts facts{.head_number = head->number, .final_number = final.number, .mined_is_canonical = canonical};
+  const auto decision = decide(to_open_tx(tx), facts);
+  if (decision.verdict == Verdict::kUnmined) {
+    new_fork_total_.Increment();
+    return unmined_step(tx, decision.why);
+  }
+  const auto to = state_after(tx.state, decision.verdict);
+  if (!kManagedTx.terminal(to)) return std::nullopt;
+
+  Step step(tx.lease, tx.tx_id, tx.state, to, decision.why);
+  step.expect_receipt_hash = tx.block_hash;
+  step.sub_state = std::string(failure_reason(decision.verdict));
+  step.final = true;
+  const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
+  const auto confirmations = to_json(std::span(list).first(std::min(list.size(), kept_blocks(tx, final))));
+  step.confirmations = boost::json::serialize(confirmations);
+  // What was told last may be on a branch that died after we told it and before we looked again.
+  const auto announcement =
+      list.empty() ? std::nullopt : next_announcement(list, {.last = tx.announced, .withdrawn = false});
+  const bool new_fork = announcement && announcement->new_fork;
+  boost::json::object about{{"txHash", tx.tx_hash},           {"nonce", tx.nonce},
+                            {"blockNumber", tx.block},        {"blockHash", tx.block_hash},
+                            {"confirmations", confirmations}, {"newFork", new_fork}};
+  if (to == TxState::kFailedFinal) about["reason"] = failure_reason(decision.verdict);
+  step.events.emplace_back(to == TxState::kConfirmed ? "TxConfirmed" : "TxFailed",
+                           event_json(tx.lease.key, tx.tx_id, std::move(about)));
+  return step;
+}
+
+std::optional<Step> ConfirmationManager::announcement_step(const MinedTx& tx, bool only_new_fork) {
+  const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
+  if (list.empty()) return std::nullopt;  // not ours to tell now
+  const auto announcement = next_announcement(list, {.last = tx.announced, .withdrawn = false});
+  if (!announcement || (only_new_fork && !announcement->new_fork)) return std::nullopt;
+  Step step(tx.lease, tx.tx_id, tx.state, tx.state, "confirmations");
+  step.quiet = true;
+  step.expect_receipt_hash = tx.block_hash;
+  step.announced = announcement->then.last;
+  step.events.push_back(confirmations_event(tx.lease.key, tx.tx_id, *announcement));
+  if (announcement->new_fork) new_fork_total_.Increment();
+  return step;
+}
+
+awaitable<> ConfirmationManager::tell_progress(std::int64_t final_number) {
+  const auto* head = chain_.follower.window().head();
+  if (head == nullptr || told_head_ == head->hash) co_return;
+  const auto head_hash = head->hash;
+  MinedPlace after{.block = final_number + 1};
+  for (bool more = true; more;) {
+    const auto mined =
+        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after, kEndOfChain, kBatch);
+    std::vector<Step> steps;
+    for (const auto& tx : mined) {
+      if (auto step = announcement_step(tx, false)) steps.push_back(std::move(*step));
+    }
+    more = mined.size() == kBatch;
+    if (more) after = place_of(mined.back());
+    co_await chain_.apply(std::move(steps));
+  }
+  told_head_ = head_hash;
+}
+
+}  // namespace fencepost::tx

@@ -1,0 +1,58 @@
+// Counts confirmations on the node's own branch and ends transactions: CONFIRMED or FAILED_FINAL. Withdraws receipts
+// whose block has died (newFork), and notices when even a final one has.
+#pragma once
+
+#include <map>
+
+#include "runtime/worker.hpp"
+#include "tx/service/chain_context.hpp"
+#include "tx/service/final_block.hpp"
+#include "tx/store/work_store.hpp"
+
+namespace fencepost::tx {
+
+class ConfirmationManager {
+ public:
+  explicit ConfirmationManager(ChainContext& chain);
+
+  void start() { worker_.start(); }
+  awaitable<> stop() { return worker_.stop(); }
+  void wake() { worker_.wake(); }
+
+  // Blocks above `ancestor` are gone: withdraws what was mined there. Before the new blocks are matched.
+  awaitable<> on_reorg(std::int64_t ancestor);
+  // Somebody else led these signers: blocks that their receipts are of may have died while nobody looked.
+  void on_taken();
+
+ private:
+  // The hash that an endpoint has at a height; asked once in a pass.
+  using Asked = std::map<std::int64_t, std::optional<std::string>>;
+
+  awaitable<Worker::Next> advance();
+  awaitable<> withdraw_dead(bool head_went_back);
+  awaitable<> finish(FinalBlock final);
+  awaitable<> look_for_violations(const FinalBlock& final);
+  awaitable<> tell_progress(std::int64_t final_number);
+  awaitable<std::optional<bool>> is_canonical(const MinedTx& tx, const FinalBlock& final, Asked& asked);
+  std::size_t kept_blocks(const MinedTx& tx, const FinalBlock& final) const;
+  // What its consumers have not been told yet, if there is anything.
+  std::optional<Step> announcement_step(const MinedTx& tx, bool only_new_fork);
+  std::optional<Step> judge(const MinedTx& tx, const FinalBlock& final, std::optional<bool> canonical);
+
+  ChainContext& chain_;
+  Metrics::Counter& new_fork_total_;
+  Metrics::Counter& violated_total_;
+  Metrics::Histogram& create_to_final_;
+  Worker worker_;
+  struct Undone {
+    std::int64_t above;  // the lowest ancestor of the reorgs
+    std::int64_t until;  // once this block is final, nothing below it changes any more
+  };
+  std::optional<Undone> undone_;  // where ended transactions may have been undone
+  std::int64_t highest_head_ = 0;
+  bool first_look_ = true;
+  bool unchecked_ = true;                 // receipts that this node did not store itself, or not in this life
+  std::optional<std::string> told_head_;  // progress was told up to this head
+};
+
+}  // namespace fencepost::tx

@@ -1,0 +1,24 @@
+// Gives nonces to transactions that wait for one (CREATED), in creation order, when their signer's window opens.
+#pragma once
+
+#include "runtime/worker.hpp"
+#include "tx/service/chain_context.hpp"
+
+namespace fencepost::tx {
+
+class Promoter {
+ public:
+  explicit Promoter(ChainContext& chain);
+
+  void start() { worker_.start(); }
+  awaitable<> stop() { return worker_.stop(); }
+  void wake() { worker_.wake(); }
+
+ private:
+  awaitable<Worker::Next> promote_waiting();
+
+  ChainContext& chain_;
+  Worker worker_;
+};
+
+}  // namespace fencepost::tx

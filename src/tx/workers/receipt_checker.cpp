@@ -1,0 +1,203 @@
+#include "tx/workers/receipt_checker.hpp"
+
+#include <unordered_map>
+
+#include "runtime/log.hpp"
+#include "runtime/test_point.hpp"
+#include "tx/model/finality.hpp"
+#include "tx/service/receipt_steps.hpp"
+
+namespace fencepost::tx {
+namespace {
+
+constexpr std::size_t kHashesPerQuery = 5'000;
+constexpr std::size_t kHashesPerBatch = 100;
+constexpr std::size_t kStaleLimit = 2'000;
+constexpr int kRounds = 5;
+
+// The same row may match by several attempts.
+std::vector<Uuid> ids_of(const std::vector<Match>& matches) {
+  std::vector<Uuid> ids;
+  for (const auto& match : matches) {
+    if (ids.empty() || ids.back() != match.tx_id) ids.push_back(match.tx_id);
+  }
+  return ids;
+}
+
+// By the rules of finality.hpp: whether finding this receipt on our branch moves the transaction.
+bool moves(const Match& match, const evm::Receipt& receipt, std::int64_t head_number) {
+  if (match.receipt_hash) return false;  // mined already; a dead block is withdrawn first
+  const auto kind = find_attempt_kind(match.attempt_kind).value();
+  const OpenTx tx{.state = match.state, .nonce = match.nonce, .attempts = {{match.attempt_hash, kind}}};
+  const ChainFacts facts{.head_number = head_number,
+                         .found = {{receipt.tx_hash, receipt.block_number, receipt.block_hash, receipt.succeeded}}};
+  return decide(tx, facts).verdict == Verdict::kMined;
+}
+
+}  // namespace
+
+struct ReceiptChecker::StaleBatch {
+  std::vector<Match> matches;
+  std::shared_ptr<Completion<bool>> done;
+  std::shared_ptr<std::size_t> left;
+  std::shared_ptr<std::vector<std::pair<Match, evm::Receipt>>> found;
+};
+
+ReceiptChecker::ReceiptChecker(ChainContext& chain)
+    : chain_(chain),
+      checks_(chain.home, "receipt checks", chain.options.confirmations.receipt_workers),
+      submit_to_mined_(chain.metrics.latency("tx_submit_to_mined_seconds", "From the first broadcast to the receipt")),
+      worker_(
+          chain.home,
+          {.name = "tx_receipt_checker", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
+          [this] { return check_stale(); }, chain.metrics) {}
+
+awaitable<> ReceiptChecker::stop() {
+  co_await worker_.stop();
+  co_await checks_.stop(std::chrono::milliseconds(500));
+}
+
+awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
+  std::vector<std::string> hashes;
+  std::unordered_map<std::string_view, const evm::Block*> block_of;
+  for (const auto& block : blocks) {
+    for (const auto& hash : block.transactions) {
+      hashes.push_back(hash);
+      block_of.emplace(hash, &block);
+    }
+  }
+  for (std::size_t begin = 0; begin < hashes.size(); begin += kHashesPerQuery) {
+    const auto end = hashes.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kHashesPerQuery, hashes.size()));
+    const auto matches = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(),
+                                                 {hashes.begin() + static_cast<std::ptrdiff_t>(begin), end});
+    std::unordered_map<const evm::Block*, std::vector<const Match*>> by_block;
+    for (const auto& match : matches) by_block[block_of.at(match.attempt_hash)].push_back(&match);
+
+    std::vector<std::pair<Match, evm::Receipt>> found;
+    for (const auto& [block, in_block] : by_block) {
+      std::vector<std::string> wanted;
+      for (const auto* match : in_block) wanted.push_back(match->attempt_hash);
+      const auto receipts =
+          co_await chain_.connector.receipts_in_block(block->header.hash, std::move(wanted), block->endpoint);
+      if (!receipts) {
+        count("error", in_block.size());
+        throw Exception(receipts.error());  // the follower tells of these blocks again
+      }
+      std::unordered_map<std::string_view, const evm::Receipt*> by_hash;
+      for (const auto& receipt : *receipts) by_hash.emplace(receipt.tx_hash, &receipt);
+      for (const auto* match : in_block) {
+        const auto it = by_hash.find(match->attempt_hash);
+        if (it != by_hash.end()) found.emplace_back(*match, *it->second);
+      }
+    }
+    co_await store(std::move(found));
+  }
+}
+
+// A transaction may take a step of its own between our looking and our writing: its broadcast is written as accepted
+// while its block is already here. Then it is looked at again.
+awaitable<> ReceiptChecker::store(std::vector<std::pair<Match, evm::Receipt>> found) {
+  for (int round = 0; round < kRounds && !found.empty(); ++round) {
+    auto moved = co_await store_once(std::move(found));
+    found.clear();
+    if (moved.empty()) co_return;
+    std::vector<std::string> hashes;
+    std::unordered_map<std::string, evm::Receipt> receipt_of;
+    for (auto& [match, receipt] : moved) {
+      hashes.push_back(receipt.tx_hash);
+      receipt_of.emplace(receipt.tx_hash, std::move(receipt));
+    }
+    for (auto& match : co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), hashes)) {
+      auto& receipt = receipt_of.at(match.attempt_hash);
+      found.emplace_back(std::move(match), std::move(receipt));
+    }
+  }
+}
+
+awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_once(
+    std::vector<std::pair<Match, evm::Receipt>> found) {
+  std::vector<std::pair<Match, evm::Receipt>> moved;
+  const auto* head = chain_.follower.window().head();
+  if (head == nullptr) co_return moved;
+  std::vector<Step> steps;
+  std::vector<std::size_t> place;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto& [match, receipt] = found[i];
+    if (!moves(match, receipt, head->number)) continue;
+    // The window may have moved since the block was told of.
+    if (chain_.follower.window().contains(receipt.block_number, receipt.block_hash) == false) continue;
+    steps.push_back(mined_step(chain_, match, receipt));
+    place.push_back(i);
+  }
+  if (steps.empty()) co_return moved;
+  test_point("receipts.ready");
+  const auto outcomes = co_await chain_.apply(std::move(steps));
+  test_point("receipts.committed");
+  std::size_t done = 0;
+  for (std::size_t k = 0; k < outcomes.size(); ++k) {
+    auto& one = found[place[k]];
+    if (outcomes[k] == StepOutcome::kMoved) moved.push_back(std::move(one));
+    if (outcomes[k] != StepOutcome::kDone) continue;
+    ++done;
+    if (one.first.since_submit) submit_to_mined_.Observe(static_cast<double>(one.first.since_submit->count()) / 1000.0);
+  }
+  count("found", done);
+  chain_.wake_promoter();
+  co_return moved;
+}
+
+awaitable<Worker::Next> ReceiptChecker::check_stale() {
+  const auto matches = co_await stale_receipts(chain_.database.pool(), chain_.node(), chain_.chain_id(),
+                                               chain_.options.confirmations.stale_receipt_timeout, kStaleLimit);
+  if (matches.empty() || chain_.follower.window().empty()) co_return Worker::Next::kRest;
+  const auto done = std::make_shared<Completion<bool>>(chain_.home);
+  const auto found = std::make_shared<std::vector<std::pair<Match, evm::Receipt>>>();
+  const auto left = std::make_shared<std::size_t>((matches.size() + kHashesPerBatch - 1) / kHashesPerBatch);
+  for (std::size_t begin = 0; begin < matches.size(); begin += kHashesPerBatch) {
+    auto batch = std::make_shared<StaleBatch>();
+    const auto end = std::min(begin + kHashesPerBatch, matches.size());
+    batch->matches.assign(matches.begin() + static_cast<std::ptrdiff_t>(begin),
+                          matches.begin() + static_cast<std::ptrdiff_t>(end));
+    batch->done = done;
+    batch->left = left;
+    batch->found = found;
+    // All workers busy: this one does it itself.
+    if (!checks_.spawn(check_batch(batch))) co_await check_batch(batch);
+  }
+  co_await done->wait();
+  // Noted whatever came of it: what was not found, or could not be asked, goes to the end of the line.
+  co_await note_receipt_checks(chain_.database.pool(), ids_of(matches));
+  co_await store(std::move(*found));
+  co_return matches.size() >= kStaleLimit ? Worker::Next::kAgain : Worker::Next::kRest;
+}
+
+awaitable<> ReceiptChecker::check_batch(std::shared_ptr<StaleBatch> batch) {
+  // However it ends: check_stale waits for all of them.
+  const auto counted = [](StaleBatch* one) {
+    if (--*one->left == 0) one->done->complete(true);
+  };
+  const std::unique_ptr<StaleBatch, decltype(counted)> on_exit(batch.get(), counted);
+  std::vector<std::string> hashes;
+  for (const auto& match : batch->matches) hashes.push_back(match.attempt_hash);
+  const auto receipts = co_await chain_.connector.receipts(std::move(hashes));
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    const auto& receipt = receipts[i];
+    if (!receipt) {
+      count("error", 1);
+    } else if (!*receipt) {
+      count("not_found", 1);
+    } else {
+      const auto ours = co_await on_own_branch(chain_, **receipt);
+      if (ours == true) batch->found->emplace_back(batch->matches[i], **receipt);
+      if (ours != true) count("other_branch", 1);
+    }
+  }
+}
+
+void ReceiptChecker::count(std::string_view result, std::size_t n) {
+  if (n == 0) return;
+  chain_.metrics.counter("receipt_check_total", "Receipts looked for", {{"result", std::string(result)}})
+      .Increment(static_cast<double>(n));
+}
+
+}  // namespace fencepost::tx

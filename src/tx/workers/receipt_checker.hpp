@@ -1,0 +1,38 @@
+// Finds receipts: each new block's transactions are matched against the attempts that are open, so the cost grows with
+// blocks and not with what waits. What has not been seen for `confirmations.stale_receipt_timeout` is asked for by
+// hash, in batches, by at most `confirmations.receipt_workers` at a time.
+#pragma once
+
+#include "runtime/worker.hpp"
+#include "tx/service/chain_context.hpp"
+#include "tx/store/work_store.hpp"
+
+namespace fencepost::tx {
+
+class ReceiptChecker {
+ public:
+  explicit ReceiptChecker(ChainContext& chain);
+
+  void start() { worker_.start(); }
+  awaitable<> stop();
+  void wake() { worker_.wake(); }
+
+  awaitable<> on_blocks(const std::vector<evm::Block>& blocks);
+
+ private:
+  struct StaleBatch;
+
+  awaitable<Worker::Next> check_stale();
+  awaitable<> check_batch(std::shared_ptr<StaleBatch> batch);
+  awaitable<> store(std::vector<std::pair<Match, evm::Receipt>> found);
+  // Those that somebody moved first.
+  awaitable<std::vector<std::pair<Match, evm::Receipt>>> store_once(std::vector<std::pair<Match, evm::Receipt>> found);
+  void count(std::string_view result, std::size_t n);
+
+  ChainContext& chain_;
+  TaskGroup checks_;
+  Metrics::Histogram& submit_to_mined_;
+  Worker worker_;
+};
+
+}  // namespace fencepost::tx

@@ -1,0 +1,52 @@
+// The first broadcast: prices, signs, stores the bytes and their hash (the claim), and only then sends. Whoever takes
+// over after a crash finds the same bytes and sends the same transaction.
+//
+// While no endpoint has accepted or may have accepted it, a transaction whose fee is refused is signed anew at the
+// current price; after that never.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/worker.hpp"
+#include "tx/service/chain_context.hpp"
+#include "tx/service/fee_policy.hpp"
+#include "tx/store/work_store.hpp"
+
+namespace fencepost::tx {
+
+class Submitter {
+ public:
+  explicit Submitter(ChainContext& chain);
+
+  void start() { worker_.start(); }
+  awaitable<> stop() { return worker_.stop(); }
+  void wake() { worker_.wake(); }
+
+ private:
+  // One transaction on its way out.
+  struct Outgoing {
+    DueSubmit due;
+    std::string raw;
+    std::string tx_hash;
+    bool sent_before = false;  // by us or somebody before us, with an answer nobody knows
+    std::int64_t claims = 0;   // of these bytes, this one included
+  };
+
+  awaitable<Worker::Next> submit_due();
+  awaitable<std::vector<Outgoing>> sign_and_claim(std::vector<DueSubmit> due);
+  awaitable<std::vector<Outgoing>> claim_again(std::vector<DueSubmit> due);
+  awaitable<> send(std::vector<Outgoing> out);
+  awaitable<Step> judge(const Outgoing& tx, const evm::SendResult& result);
+  Step accepted(const Outgoing& tx, std::string why) const;
+  Step waits(const DueSubmit& due, std::string sub_state, std::string message) const;
+  Step stuck(const DueSubmit& due, std::string sub_state, std::string message) const;
+  void count(std::string_view result);
+
+  ChainContext& chain_;
+  std::unique_ptr<FeePolicy> fees_;
+  Worker worker_;
+};
+
+}  // namespace fencepost::tx
