@@ -275,6 +275,8 @@ awaitable<> BlockFollower::take(std::vector<Block> blocks) {
 
 void BlockFollower::publish(std::vector<Block> blocks, std::optional<std::int64_t> reorged_to, bool skipped) {
   head_gauge_.Set(static_cast<double>(window_.head()->number));
+  for (const auto& block : blocks) listed_.add(block);
+  listed_.keep_only(window_);
   for (std::size_t done = 0; done < blocks.size(); done += options_.batch) {
     const auto begin = blocks.begin() + static_cast<std::ptrdiff_t>(done);
     const auto end = blocks.begin() + static_cast<std::ptrdiff_t>(std::min(blocks.size(), done + options_.batch));

@@ -30,6 +30,7 @@
 #include "evm/chain_connector.hpp"
 #include "evm/header_store.hpp"
 #include "evm/header_window.hpp"
+#include "evm/listed_transactions.hpp"
 #include "evm/update_delivery.hpp"
 #include "runtime/async.hpp"
 #include "runtime/metrics.hpp"
@@ -68,6 +69,9 @@ class BlockFollower {
 
   // On this loop only; empty until the first poll has succeeded. Changes only between awaits.
   const HeaderWindow& window() const { return window_; }
+  // The block on this node's branch that lists the transaction; nothing when none in the window does. On this loop
+  // only.
+  std::optional<Listing> listing(std::string_view tx_hash) const { return listed_.find(tx_hash); }
   // Whether the last poll went well, was not long ago, and found nothing more to fetch.
   bool synced() const;
 
@@ -98,6 +102,7 @@ class BlockFollower {
   const Clock& clock_;
   Options options_;
   HeaderWindow window_;
+  ListedTransactions listed_;
   LowerHead lower_;
   int still_polls_ = 0;  // since the last new block
   bool caught_up_ = false;

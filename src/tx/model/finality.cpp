@@ -98,7 +98,7 @@ struct Foreign {
 
 Foreign look_for_foreign(const OpenTx& tx, const ChainFacts& facts, const std::optional<Inclusion>& now) {
   if (now) return {true, is_final(facts, now->block_number), now};
-  if (!facts.nonce || facts.nonce->own_receipts > 0) return {};
+  if (!facts.nonce || facts.nonce->own_mined > 0) return {};
   const auto& nonce = *facts.nonce;
   const bool final = facts.final_number && nonce.at_final && *nonce.at_final > tx.nonce;
   if (final && nonce.at_head <= tx.nonce) return {};  // the head lost what is final: not one view of one chain
@@ -126,6 +126,13 @@ Decision decide_unmined(const OpenTx& tx, const Foreign& foreign) {
   return {Verdict::kConsumedElsewhere, foreign.inclusion, "a transaction that is not ours has finally taken the nonce"};
 }
 
+// A block on our branch has one of ours, and no endpoint has given its receipt yet.
+Decision decide_listed(const OpenTx& tx, std::int64_t block_number) {
+  auto why = fmt::format("block {} has one of our transactions; its receipt is missing", block_number);
+  if (tx.taken_by_foreign) return {Verdict::kTracking, {}, std::move(why)};
+  return wait(std::move(why));
+}
+
 }  // namespace
 
 Decision decide(const OpenTx& tx, const ChainFacts& facts) {
@@ -140,6 +147,7 @@ Decision decide(const OpenTx& tx, const ChainFacts& facts) {
   if (now && kind_of(tx, *now) != AttemptKind::kExternal) {
     return {Verdict::kMined, now, fmt::format("receipt in block {}", now->block_number)};
   }
+  if (!tx.external && !now && facts.listed_block) return decide_listed(tx, *facts.listed_block);
   const auto foreign = look_for_foreign(tx, facts, now);
   return tx.external ? decide_external(tx, foreign) : decide_unmined(tx, foreign);
 }

@@ -13,7 +13,8 @@
 //   - A fact that is missing decides nothing, and facts that contradict each other are the same as missing.
 //   - An end with a receipt is decided on the receipt that is stored, while its block is on the node's own branch
 //     and final there. Finding a receipt only stores it.
-//   - An end without one (nonce_consumed_elsewhere) takes two rounds of facts: the first makes it STUCK.
+//   - An end without one (nonce_consumed_elsewhere) takes two rounds of facts: the first makes it STUCK. A block on the
+//     node's own branch that lists an attempt of ours is a veto: the receipt is only late.
 //
 // What the caller owes:
 //   - `mined_is_canonical`, `final_number` and the branch of `found` come from one walk along parent hashes from one
@@ -78,9 +79,9 @@ struct NonceFacts {
   // Count as of ChainFacts::final_number. Only if the endpoint has our walk's block at that height, also when it is
   // asked for the receipts: then its receipts cover everything up to there.
   std::optional<std::int64_t> at_final;
-  // How many of the attempts of ours (all but external ones) it has a receipt for, on whatever branch. One that is
-  // in a block off the node's own branch is not in ChainFacts::found, yet it explains the count.
-  std::size_t own_receipts = 0;
+  // How many of the attempts of ours (all but external ones) it has a receipt for or says to be in a block, on whatever
+  // branch. One that is off the node's own branch is not in ChainFacts::found, yet it explains the count.
+  std::size_t own_mined = 0;
 };
 
 struct ChainFacts {
@@ -92,6 +93,9 @@ struct ChainFacts {
   std::optional<bool> mined_is_canonical;
   // Receipts of attempts seen now, in blocks that are on the node's own branch.
   std::vector<Inclusion> found;
+  // The block on the node's own branch that lists an attempt of ours (any but external ones), with or without a
+  // receipt. While there is one, the nonce was taken by us, and an endpoint without the receipt only owes it.
+  std::optional<std::int64_t> listed_block;
   std::optional<NonceFacts> nonce;  // none: not asked, or not all was answered
 };
 

@@ -43,9 +43,9 @@ ChainFacts found(std::string hash, std::int64_t block = 110) {
   out.found = {{std::move(hash), block, "0xb" + std::to_string(block), true}};
   return out;
 }
-ChainFacts nonces(std::int64_t at_head, std::optional<std::int64_t> at_final = {}, std::size_t own_receipts = 0) {
+ChainFacts nonces(std::int64_t at_head, std::optional<std::int64_t> at_final = {}, std::size_t own_mined = 0) {
   auto out = facts();
-  out.nonce = NonceFacts{at_head, at_final, own_receipts};
+  out.nonce = NonceFacts{at_head, at_final, own_mined};
   return out;
 }
 
@@ -172,6 +172,29 @@ TEST(finality, a_known_foreign_hash_is_evidence_by_itself) {
 TEST(finality, a_receipt_of_ours_off_our_branch_explains_the_count) {
   EXPECT_EQ(decide(open(), nonces(8, 8, 1)).verdict, Verdict::kWait);
   EXPECT_EQ(decide(taken(), nonces(8, 8, 1)).verdict, Verdict::kWait);
+}
+
+TEST(finality, a_block_of_ours_that_lists_the_transaction_is_a_veto_while_the_receipt_is_missing) {
+  for (const auto state : {TxState::kAllocated, TxState::kTracking, TxState::kStuck}) {
+    auto chain = nonces(8, 8);
+    chain.listed_block = 100;
+    EXPECT_EQ(decide(open(state), chain).verdict, Verdict::kWait);
+  }
+  auto chain = nonces(8, 8);
+  chain.listed_block = 100;
+  EXPECT_EQ(decide(taken(), chain).verdict, Verdict::kTracking) << "STUCK as taken by a foreign transaction: not so";
+}
+
+TEST(finality, a_receipt_is_stored_although_the_block_was_listed_before) {
+  auto chain = found("0xa", 100);
+  chain.listed_block = 100;
+  EXPECT_EQ(decide(open(), chain).verdict, Verdict::kMined);
+}
+
+TEST(finality, a_listing_says_nothing_about_a_row_kept_for_others) {
+  auto chain = nonces(8, 8);
+  chain.listed_block = 100;
+  EXPECT_EQ(decide(external(), chain).verdict, Verdict::kConsumedElsewhere);
 }
 
 TEST(finality, a_foreign_transaction_that_is_gone_gives_the_nonce_back) {

@@ -21,8 +21,8 @@ awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pai
 // and finally so (at most `final_number`: a node that is on a dead fork itself must not cry wolf). Each is told once,
 // as TxFinalityViolated, and stays as it is. Any node may find them: the lease of a signer without work is nobody's.
 struct Violations {
-  std::vector<Uuid> told;
-  bool all = true;  // false: somebody has one locked, or was faster; look again
+  std::vector<Uuid> announced;
+  bool all = true;  // false: another session has one locked or reported it first; look again
 };
 awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                  std::int64_t ancestor, std::int64_t final_number,

@@ -68,15 +68,15 @@ TEST_F(ReorgStore, a_violation_that_a_stranger_locks_is_told_later_and_the_other
   };
   lock(ids_of_three[0]);
   const auto first = report();
-  EXPECT_EQ(first.told.size(), 2U);
+  EXPECT_EQ(first.announced.size(), 2U);
   EXPECT_FALSE(first.all);
   stranger.must("COMMIT");
   const auto second = report();
-  EXPECT_EQ(second.told, std::vector{ids_of_three[0]});
+  EXPECT_EQ(second.announced, std::vector{ids_of_three[0]});
   EXPECT_TRUE(second.all);
   EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM outbox_event WHERE type = 'TxFinalityViolated'"), 3);
   const auto third = report();
-  EXPECT_TRUE(third.told.empty());
+  EXPECT_TRUE(third.announced.empty());
   EXPECT_TRUE(third.all);
 }
 

@@ -89,8 +89,8 @@ awaitable<> ConfirmationManager::look_for_violations(const FinalBlock& final) {
   const auto undone = *undone_;
   const auto found = co_await report_finality_violations(chain_.database.pool(), chain_.node(), chain_.chain_id(),
                                                          undone.above, final.number, chain_.follower.window());
-  if (!found.told.empty()) test_point("violations.committed");
-  for (const auto& tx_id : found.told) {
+  if (!found.announced.empty()) test_point("violations.committed");
+  for (const auto& tx_id : found.announced) {
     violated_total_.Increment();
     log::error("a reorg has undone a final transaction", {{"txId", tx_id.to_string()}});
   }

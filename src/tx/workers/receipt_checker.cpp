@@ -1,5 +1,6 @@
 #include "tx/workers/receipt_checker.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "runtime/log.hpp"
@@ -46,11 +47,12 @@ struct ReceiptChecker::StaleBatch {
 ReceiptChecker::ReceiptChecker(ChainContext& chain)
     : chain_(chain),
       checks_(chain.home, "receipt checks", chain.options.confirmations.receipt_workers),
+      missing_(chain.options.name, chain.metrics),
       submit_to_mined_(chain.metrics.latency("tx_submit_to_mined_seconds", "From the first broadcast to the receipt")),
       worker_(
           chain.home,
           {.name = "tx_receipt_checker", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
-          [this] { return check_stale(); }, chain.metrics) {}
+          [this] { return check(); }, chain.metrics) {}
 
 awaitable<> ReceiptChecker::stop() {
   co_await worker_.stop();
@@ -87,7 +89,12 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
       for (const auto& receipt : *receipts) by_hash.emplace(receipt.tx_hash, &receipt);
       for (const auto* match : in_block) {
         const auto it = by_hash.find(match->attempt_hash);
-        if (it != by_hash.end()) found.emplace_back(*match, *it->second);
+        if (it != by_hash.end()) {
+          found.emplace_back(*match, *it->second);
+        } else if (!match->receipt_hash) {
+          count("missing", 1);
+          missing_.add(match->attempt_hash, {block->header.number, block->header.hash});
+        }
       }
     }
     co_await store(std::move(found));
@@ -146,6 +153,36 @@ awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_onc
   co_return moved;
 }
 
+awaitable<Worker::Next> ReceiptChecker::check() {
+  co_await check_missing();
+  co_return co_await check_stale();
+}
+
+awaitable<> ReceiptChecker::check_missing() {
+  missing_.forget_dead(chain_.follower.window());
+  const auto due = missing_.take_due(std::chrono::steady_clock::now(), kHashesPerBatch);
+  if (due.hashes.empty()) co_return;
+  // What has a receipt by now, has ended or is led by another node is no longer missing here.
+  auto matches = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), due.hashes);
+  std::erase_if(matches, [](const Match& match) { return match.receipt_hash.has_value(); });
+  for (const auto& hash : due.hashes) {
+    if (std::ranges::find(matches, hash, &Match::attempt_hash) == matches.end()) missing_.remove(hash);
+  }
+  if (matches.empty()) co_return;
+  std::vector<std::string> hashes;
+  for (const auto& match : matches) hashes.push_back(match.attempt_hash);
+  const auto receipts = co_await chain_.connector.receipts(hashes, due.round % chain_.connector.endpoint_count());
+  std::vector<std::pair<Match, evm::Receipt>> found;
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    if (receipts[i] && *receipts[i]) {
+      found.emplace_back(matches[i], **receipts[i]);
+    } else {
+      count(receipts[i] ? "missing" : "error", 1);
+    }
+  }
+  co_await store(std::move(found));
+}
+
 awaitable<Worker::Next> ReceiptChecker::check_stale() {
   const auto matches = co_await stale_receipts(chain_.database.pool(), chain_.node(), chain_.chain_id(),
                                                chain_.options.confirmations.stale_receipt_timeout, kStaleLimit);
@@ -186,6 +223,8 @@ awaitable<> ReceiptChecker::check_batch(std::shared_ptr<StaleBatch> batch) {
       count("error", 1);
     } else if (!*receipt) {
       count("not_found", 1);
+      const auto& hash = batch->matches[i].attempt_hash;
+      if (const auto listing = chain_.follower.listing(hash)) missing_.add(hash, *listing);
     } else {
       const auto ours = co_await on_own_branch(chain_, **receipt);
       if (ours == true) batch->found->emplace_back(batch->matches[i], **receipt);

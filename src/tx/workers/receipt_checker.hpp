@@ -1,11 +1,16 @@
 // Finds receipts: each new block's transactions are matched against the attempts that are open, so the cost grows with
 // blocks and not with what waits. What has not been seen for `confirmations.stale_receipt_timeout` is asked for by
 // hash, in batches, by at most `confirmations.receipt_workers` at a time.
+//
+// A block on the node's own branch may list one of our transactions while no endpoint gives the receipt: nodes are
+// known to answer null for minutes. Such a receipt is asked for again, endpoint by endpoint, until it comes or a reorg
+// removes the block (missing_receipts.hpp).
 #pragma once
 
 #include "runtime/worker.hpp"
 #include "tx/service/chain_context.hpp"
 #include "tx/store/work_store.hpp"
+#include "tx/workers/missing_receipts.hpp"
 
 namespace fencepost::tx {
 
@@ -22,6 +27,8 @@ class ReceiptChecker {
  private:
   struct StaleBatch;
 
+  awaitable<Worker::Next> check();
+  awaitable<> check_missing();
   awaitable<Worker::Next> check_stale();
   awaitable<> check_batch(std::shared_ptr<StaleBatch> batch);
   awaitable<> store(std::vector<std::pair<Match, evm::Receipt>> found);
@@ -31,6 +38,7 @@ class ReceiptChecker {
 
   ChainContext& chain_;
   TaskGroup checks_;
+  MissingReceipts missing_;
   Metrics::Histogram& submit_to_mined_;
   Worker worker_;
 };

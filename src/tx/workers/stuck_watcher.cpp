@@ -6,7 +6,6 @@
 #include "runtime/test_point.hpp"
 #include "tx/service/final_block.hpp"
 #include "tx/service/receipt_steps.hpp"
-#include "tx/store/tx_store.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -15,9 +14,13 @@ constexpr std::string_view kTaken = "nonce_taken";
 constexpr std::string_view kExternal = "external";
 constexpr std::size_t kLimit = 500;  // heads that are examined in one round
 
+bool is_external(const OpenHead& head) {
+  return head.sub_state == kExternal;
+}
+
 // Whether the chain should be asked about it: not in the ordinary course of things.
 bool is_suspicious(const OpenHead& head, const ChainOptions& options) {
-  if (head.state == TxState::kStuck || head.sub_state == kExternal || head.sub_state == "nonce_too_low") return true;
+  if (head.state == TxState::kStuck || is_external(head) || head.sub_state == "nonce_too_low") return true;
   return head.since_submit && *head.since_submit >= options.nonce.nonce_state_timeout;
 }
 
@@ -27,8 +30,52 @@ OpenTx to_open_tx(const OpenHead& head, const std::vector<AttemptView>& attempts
     tx.attempts.push_back({attempt.tx_hash, find_attempt_kind(attempt.kind).value()});
   }
   tx.taken_by_foreign = head.sub_state == kTaken;
-  tx.external = head.sub_state == kExternal;
+  tx.external = is_external(head);
   return tx;
+}
+
+Step stuck_step(const OpenHead& head, std::string_view sub_state, const std::string& why) {
+  Step step(head.lease, head.tx_id, head.state, TxState::kStuck, why);
+  step.expect_receipt_hash = "";
+  if (!is_external(head)) step.sub_state = std::string(sub_state);
+  step.error = why;
+  step.events.emplace_back("TxStuck", event_json(head.lease.key, head.tx_id,
+                                                 {{"nonce", head.nonce}, {"reason", sub_state}, {"detail", why}}));
+  return step;
+}
+
+// A row that stands for another sender's nonce ends without an event: its end was expected.
+Step taken_for_good_step(const OpenHead& head, const Decision& decision) {
+  Step step(head.lease, head.tx_id, head.state, TxState::kFailedFinal, decision.why);
+  step.expect_receipt_hash = "";
+  step.final = true;
+  if (is_external(head)) return step;
+  step.sub_state = std::string(failure_reason(decision.verdict));
+  step.error = decision.why;
+  step.events.emplace_back(
+      "TxFailed", event_json(head.lease.key, head.tx_id, {{"nonce", head.nonce}, {"reason", *step.sub_state}}));
+  return step;
+}
+
+Step tracking_step(const OpenHead& head, const Decision& decision) {
+  Step step(head.lease, head.tx_id, head.state, TxState::kTracking, decision.why);
+  step.expect_receipt_hash = "";
+  if (is_external(head)) return step;
+  step.sub_state = "";
+  step.error = "";
+  step.due_in = std::chrono::milliseconds(0);
+  return step;
+}
+
+Match to_match(const OpenHead& head, const AttemptView& attempt) {
+  return {.lease = head.lease,
+          .tx_id = head.tx_id,
+          .state = head.state,
+          .nonce = head.nonce,
+          .sub_state = head.sub_state,
+          .attempt_hash = attempt.tx_hash,
+          .attempt_kind = attempt.kind,
+          .withdrawn = head.withdrawn};
 }
 
 }  // namespace
@@ -39,16 +86,6 @@ StuckWatcher::StuckWatcher(ChainContext& chain)
           chain.home,
           {.name = "tx_stuck_watcher", .interval = std::chrono::seconds(2), .stop_grace = ChainContext::kStopGrace},
           [this] { return watch(); }, chain.metrics) {}
-
-Step StuckWatcher::stuck(const OpenHead& head, std::string sub_state, std::string why) const {
-  Step step(head.lease, head.tx_id, head.state, TxState::kStuck, why);
-  step.expect_receipt_hash = "";
-  if (head.sub_state != kExternal) step.sub_state = sub_state;
-  step.error = why;
-  step.events.emplace_back("TxStuck", event_json(head.lease.key, head.tx_id,
-                                                 {{"nonce", head.nonce}, {"reason", sub_state}, {"detail", why}}));
-  return step;
-}
 
 // What waited behind another nonce could not be mined before it: its time begins when it became the lowest.
 bool StuckWatcher::is_overdue(const OpenHead& head) const {
@@ -70,8 +107,9 @@ awaitable<Worker::Next> StuckWatcher::watch() {
   std::vector<Step> steps;
   std::vector<OpenHead> suspicious;
   for (const auto& head : heads) {
-    if (head.sub_state != kExternal && is_overdue(head)) {
-      steps.push_back(stuck(head, "no_receipt", "no receipt since the first broadcast, for longer than stuck.after"));
+    if (!is_external(head) && is_overdue(head)) {
+      steps.push_back(
+          stuck_step(head, "no_receipt", "no receipt since the first broadcast, for longer than stuck.after"));
     } else if (is_suspicious(head, chain_.options)) {
       suspicious.push_back(head);
     }
@@ -81,118 +119,122 @@ awaitable<Worker::Next> StuckWatcher::watch() {
     co_await chain_.apply(std::move(steps));
     test_point("heads.committed");
   }
-  const auto* own = chain_.follower.window().head();
-  if (suspicious.empty() || own == nullptr) co_return Worker::Next::kRest;
+  const bool ended = co_await look_at_nonces(std::move(suspicious));
+  // A shared signer may have a long row of nonces that other senders took.
+  co_return ended ? Worker::Next::kAgain : Worker::Next::kRest;
+}
 
-  // One endpoint for all that follows, and one that is not behind us: see finality.hpp on NonceFacts.
+// One endpoint for the counts and all that follows, and one that is not behind us: see finality.hpp on NonceFacts.
+awaitable<bool> StuckWatcher::look_at_nonces(std::vector<OpenHead> suspicious) {
+  const auto* own = chain_.follower.window().head();
+  if (suspicious.empty() || own == nullptr) co_return false;
   const auto own_number = own->number;
   const auto latest = co_await chain_.connector.block(evm::BlockTag::kLatest);
-  if (!latest || latest->header.number < own_number) co_return Worker::Next::kRest;
+  if (!latest || latest->header.number < own_number) co_return false;
   std::vector<std::string> signers;
   for (const auto& head : suspicious) signers.push_back(head.lease.key.signer);
   const auto nonces = co_await chain_.connector.nonces(std::move(signers), evm::NonceTag::kLatest, latest->endpoint);
-  bool ended = false;
+
+  bool any_ended = false;
   std::vector<Step> gaps;
   for (std::size_t i = 0; i < suspicious.size(); ++i) {
     if (!nonces[i]) continue;
     const auto& head = suspicious[i];
-    const bool taken = *nonces[i] > head.nonce;
-    if (taken || head.sub_state == kTaken) {
-      const bool gone = co_await examine(head, *nonces[i], latest->endpoint);
-      ended = ended || gone;
-    } else if (head.sub_state == kExternal && is_overdue(head)) {
-      gaps.push_back(stuck(head, "gap", "kept for somebody else, who has not used it for longer than stuck.after"));
+    if (*nonces[i] > head.nonce || head.sub_state == kTaken) {
+      const bool ended = co_await examine(head, *nonces[i], latest->endpoint);
+      any_ended = any_ended || ended;
+    } else if (is_external(head) && is_overdue(head)) {
+      gaps.push_back(
+          stuck_step(head, "gap", "reserved for another sender, who has not used it for longer than stuck.after"));
     }
   }
   co_await chain_.apply(std::move(gaps));
-  // A shared signer may have a long row of nonces that others took.
-  co_return ended ? Worker::Next::kAgain : Worker::Next::kRest;
+  co_return any_ended;
 }
 
 awaitable<bool> StuckWatcher::examine(OpenHead head, std::int64_t nonce_at_head, std::size_t endpoint) {
   const auto attempts = co_await list_attempts(chain_.database.pool(), head.tx_id);
-  const auto tx = to_open_tx(head, attempts);
-  const auto final = co_await final_block(chain_);
-  NonceFacts nonce{.at_head = nonce_at_head};
-  if (final) {
-    const auto at_final = co_await chain_.connector.nonce_at(head.lease.key.signer, final->number, endpoint);
-    const auto there = co_await chain_.connector.blocks(final->number, 1, endpoint);
-    const bool same_block = there && !there->empty() &&
-                            chain_.follower.window().contains(final->number, there->front().header.hash) == true;
-    if (at_final && same_block) nonce.at_final = *at_final;
-  }
-  ChainFacts facts{.final_number = final ? std::optional(final->number) : std::nullopt};
-  std::vector<std::string> hashes;
-  for (const auto& attempt : attempts) hashes.push_back(attempt.tx_hash);
-  std::optional<evm::Receipt> ours;
-  for (auto& receipt : co_await chain_.connector.receipts(hashes, endpoint)) {
-    if (!receipt) co_return false;  // not all was answered: nothing is decided
-    if (!*receipt) continue;
-    const auto& r = **receipt;
-    const auto attempt = std::ranges::find(attempts, r.tx_hash, &AttemptView::tx_hash);
-    if (attempt != attempts.end() && attempt->kind != kExternal) ++nonce.own_receipts;
-    if (co_await on_own_branch(chain_, r) == true) {
-      facts.found.push_back({r.tx_hash, r.block_number, r.block_hash, r.succeeded});
-      ours = r;
-    }
-  }
-  facts.nonce = nonce;
-  const auto* own = chain_.follower.window().head();
-  if (own == nullptr) co_return false;
-  facts.head_number = own->number;
+  const auto evidence = co_await gather(head, attempts, nonce_at_head, endpoint);
+  if (!evidence) co_return false;
+  const auto decision = decide(to_open_tx(head, attempts), evidence->facts);
+  auto step = step_for(decision, head, attempts, *evidence);
+  if (!step) co_return false;
 
-  const auto decision = decide(tx, facts);
   std::vector<Step> steps;
-  switch (decision.verdict) {
-    case Verdict::kMined: {
-      const auto attempt = std::ranges::find(attempts, ours->tx_hash, &AttemptView::tx_hash);
-      steps.push_back(mined_step(chain_,
-                                 {.lease = head.lease,
-                                  .tx_id = head.tx_id,
-                                  .state = head.state,
-                                  .nonce = head.nonce,
-                                  .sub_state = head.sub_state,
-                                  .attempt_hash = ours->tx_hash,
-                                  .attempt_kind = attempt->kind,
-                                  .withdrawn = head.withdrawn},
-                                 *ours));
-      break;
-    }
-    case Verdict::kStuckForeign:
-      steps.push_back(stuck(head, std::string(kTaken), decision.why));
-      break;
-    case Verdict::kConsumedElsewhere: {
-      Step step(head.lease, head.tx_id, head.state, TxState::kFailedFinal, decision.why);
-      step.expect_receipt_hash = "";
-      step.final = true;
-      if (!tx.external) {
-        step.sub_state = std::string(failure_reason(decision.verdict));
-        step.error = decision.why;
-        step.events.emplace_back(
-            "TxFailed", event_json(head.lease.key, head.tx_id, {{"nonce", head.nonce}, {"reason", *step.sub_state}}));
-      }
-      steps.push_back(std::move(step));
-      break;
-    }
-    case Verdict::kTracking: {
-      Step step(head.lease, head.tx_id, head.state, TxState::kTracking, decision.why);
-      step.expect_receipt_hash = "";
-      if (!tx.external) {
-        step.sub_state = "";
-        step.error = "";
-        step.due_in = std::chrono::milliseconds(0);
-      }
-      steps.push_back(std::move(step));
-      break;
-    }
-    default:
-      co_return false;
-  }
+  steps.push_back(std::move(*step));
   const auto outcomes = co_await chain_.apply(std::move(steps));
   test_point("heads.committed");
   chain_.wake_promoter();
   chain_.wake_resubmitter();
   co_return decision.verdict == Verdict::kConsumedElsewhere&& outcomes.front() == StepOutcome::kDone;
+}
+
+awaitable<std::optional<StuckWatcher::Evidence>> StuckWatcher::gather(const OpenHead& head,
+                                                                      const std::vector<AttemptView>& attempts,
+                                                                      std::int64_t nonce_at_head,
+                                                                      std::size_t endpoint) {
+  Evidence evidence;
+  auto& facts = evidence.facts;
+  NonceFacts nonce{.at_head = nonce_at_head};
+  if (const auto final = co_await final_block(chain_)) {
+    facts.final_number = final->number;
+    nonce.at_final = co_await nonce_at_final(head.lease.key.signer, final->number, endpoint);
+  }
+  std::vector<std::string> hashes;
+  for (const auto& attempt : attempts) hashes.push_back(attempt.tx_hash);
+  const auto receipts = co_await chain_.connector.receipts(hashes, endpoint);
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    if (!receipts[i]) co_return std::nullopt;
+    const auto& receipt = *receipts[i];
+    const bool ours = attempts[i].kind != kExternal;
+    if (receipt && co_await on_own_branch(chain_, *receipt) == true) {
+      facts.found.push_back({receipt->tx_hash, receipt->block_number, receipt->block_hash, receipt->succeeded});
+      evidence.receipt = *receipt;
+    }
+    if (!ours) continue;
+    const bool mined = receipt || co_await says_mined(attempts[i].tx_hash, endpoint);
+    if (mined) ++nonce.own_mined;
+    if (const auto listing = chain_.follower.listing(attempts[i].tx_hash)) facts.listed_block = listing->block_number;
+  }
+  facts.nonce = nonce;
+  const auto* own = chain_.follower.window().head();
+  if (own == nullptr) co_return std::nullopt;
+  facts.head_number = own->number;
+  co_return evidence;
+}
+
+// Only of an endpoint that has our walk's block at that height.
+awaitable<std::optional<std::int64_t>> StuckWatcher::nonce_at_final(const std::string& signer,
+                                                                    std::int64_t final_number, std::size_t endpoint) {
+  const auto count = co_await chain_.connector.nonce_at(signer, final_number, endpoint);
+  const auto blocks = co_await chain_.connector.blocks(final_number, 1, endpoint);
+  if (!count || !blocks || blocks->empty()) co_return std::nullopt;
+  if (chain_.follower.window().contains(final_number, blocks->front().header.hash) != true) co_return std::nullopt;
+  co_return *count;
+}
+
+// An endpoint without the receipt may still say that the transaction is in a block.
+awaitable<bool> StuckWatcher::says_mined(const std::string& tx_hash, std::size_t endpoint) {
+  const auto transaction = co_await chain_.connector.transaction(tx_hash, endpoint);
+  co_return transaction && *transaction && (*transaction)->block_hash;
+}
+
+std::optional<Step> StuckWatcher::step_for(const Decision& decision, const OpenHead& head,
+                                           const std::vector<AttemptView>& attempts, const Evidence& evidence) const {
+  switch (decision.verdict) {
+    case Verdict::kMined: {
+      const auto attempt = std::ranges::find(attempts, evidence.receipt->tx_hash, &AttemptView::tx_hash);
+      return mined_step(chain_, to_match(head, *attempt), *evidence.receipt);
+    }
+    case Verdict::kStuckForeign:
+      return stuck_step(head, kTaken, decision.why);
+    case Verdict::kConsumedElsewhere:
+      return taken_for_good_step(head, decision);
+    case Verdict::kTracking:
+      return tracking_step(head, decision);
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace fencepost::tx

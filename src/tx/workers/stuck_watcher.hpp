@@ -1,12 +1,13 @@
 // Watches each signer's lowest nonce without a receipt. After `stuck.after` it is STUCK; and when the chain counts the
-// nonce as used though none of our attempts is to be found, somebody else has taken it.
+// nonce as used although none of our attempts is to be found, another sender has taken it.
 //
-// Only the lowest one: those behind it are waiting, not stuck.
+// Only the lowest nonce: those behind it are waiting, not stuck.
 #pragma once
 
 #include "runtime/worker.hpp"
 #include "tx/model/finality.hpp"
 #include "tx/service/chain_context.hpp"
+#include "tx/store/tx_store.hpp"
 #include "tx/store/work_store.hpp"
 
 namespace fencepost::tx {
@@ -20,12 +21,28 @@ class StuckWatcher {
   void wake() { worker_.wake(); }
 
  private:
+  // What one endpoint and the node's own walk say about one nonce.
+  struct Evidence {
+    ChainFacts facts;
+    std::optional<evm::Receipt> receipt;  // of an attempt, on the node's own branch
+  };
+
   awaitable<Worker::Next> watch();
+  awaitable<bool> look_at_nonces(std::vector<OpenHead> suspicious);
   bool is_overdue(const OpenHead& head) const;
   void take_turns(std::vector<OpenHead>& suspicious);
-  // Whether that was its end, so that the signer has another head now.
+
+  // Whether the transaction ended, so that the signer has another lowest nonce now.
   awaitable<bool> examine(OpenHead head, std::int64_t nonce_at_head, std::size_t endpoint);
-  Step stuck(const OpenHead& head, std::string sub_state, std::string why) const;
+  // Nothing when the endpoint did not answer everything: then nothing may be decided.
+  awaitable<std::optional<Evidence>> gather(const OpenHead& head, const std::vector<AttemptView>& attempts,
+                                            std::int64_t nonce_at_head, std::size_t endpoint);
+  awaitable<std::optional<std::int64_t>> nonce_at_final(const std::string& signer, std::int64_t final_number,
+                                                        std::size_t endpoint);
+  awaitable<bool> says_mined(const std::string& tx_hash, std::size_t endpoint);
+  // Nothing when the decision changes nothing.
+  std::optional<Step> step_for(const Decision& decision, const OpenHead& head, const std::vector<AttemptView>& attempts,
+                               const Evidence& evidence) const;
 
   ChainContext& chain_;
   std::size_t turn_ = 0;

@@ -1,0 +1,58 @@
+// Receipts that must exist and that no endpoint has given yet: a block on the node's own branch lists the transaction.
+//
+// Memory only: after a restart or a takeover the follower's blocks and the check of stale receipts find them again.
+// Belongs to one loop.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "evm/header_window.hpp"
+#include "evm/listed_transactions.hpp"
+#include "runtime/metrics.hpp"
+
+namespace fencepost::tx {
+
+class MissingReceipts {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  // More are left to the check of stale receipts.
+  static constexpr std::size_t kLimit = 10'000;
+
+  MissingReceipts(std::string chain, Metrics& metrics);
+
+  // Due at once. One that is known already only learns the block that lists it now.
+  void add(const std::string& tx_hash, evm::Listing listing);
+  void remove(const std::string& tx_hash);
+  // Those whose block the window has replaced: the block that lists them next adds them again.
+  void forget_dead(const evm::HeaderWindow& window);
+
+  struct Due {
+    std::vector<std::string> hashes;
+    std::size_t round = 0;  // counts up, so that each endpoint has its turn
+  };
+  // Those that are due now, at most `limit`; each is due again after 1 s, 2 s, 4 s, … 30 s.
+  Due take_due(TimePoint now, std::size_t limit);
+
+  std::size_t size() const { return missing_.size(); }
+
+ private:
+  struct Entry {
+    evm::Listing listing;
+    TimePoint next{};
+    int tries = 0;
+  };
+
+  void update_gauge();
+
+  std::string chain_;
+  Metrics::Gauge& gauge_;
+  std::size_t round_ = 0;
+  std::unordered_map<std::string, Entry> missing_;
+};
+
+}  // namespace fencepost::tx
