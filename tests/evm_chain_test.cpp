@@ -237,7 +237,7 @@ class FollowedChain : public ::testing::Test {
                              {.poll_interval = 5ms, .window = 64, .believe_lower_after = 3, .ask_others_after = 5},
                              link.metrics);
       Listener listener;
-      follower.subscribe([&](const ChainUpdate& update) { return listener.hear(update); });
+      follower.subscribe("test", [&](const ChainUpdate& update) { return listener.hear(update); });
       follower.start();
       std::exception_ptr failure;
       try {

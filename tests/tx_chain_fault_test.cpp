@@ -156,5 +156,36 @@ TEST(tx_chain_fault, a_chain_that_goes_away_and_is_slow_when_it_returns_is_waite
   EXPECT_EQ(cluster.sql("SELECT max(fencing_token) FROM signer_lease"), "1");
 }
 
+// Nodes are known to answer null for minutes for receipts of transactions that they have.
+void expect_that_null_is_no_end(const std::vector<std::string>& methods) {
+  TxCluster cluster({.settings = {.stale_receipt_timeout = 1s, .stuck_after = 1s}, .rewritten = true});
+  auto& endpoint = cluster.chain_rewriter(0);
+  for (const auto& method : methods) endpoint.answer_null(method);
+
+  const auto id = cluster.create(0, transfer(signer(0), "paid", 7));
+  ASSERT_TRUE(eventually([&] { return cluster.balance(recipient()) == 7; })) << cluster.describe();
+  ASSERT_TRUE(cluster.becomes(id, "state", "STUCK")) << cluster.describe();
+  EXPECT_EQ(cluster.node(0).metric("tx_receipts_missing"), 1);
+  // Final by depth, and looked at many times since: the end by a foreign transaction took two rounds.
+  const auto final_at = cluster.head() + 5;
+  ASSERT_TRUE(eventually([&] { return cluster.head() > final_at; }));
+  const auto asked = endpoint.changed("eth_getTransactionReceipt");
+  ASSERT_TRUE(eventually([&] { return endpoint.changed("eth_getTransactionReceipt") >= asked + 5; }));
+  EXPECT_EQ(cluster.column(id, "state || ' ' || sub_state"), "STUCK no_receipt") << cluster.describe();
+
+  endpoint.pass_all();
+  EXPECT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+  EXPECT_EQ(cluster.balance(recipient()), 7);
+  EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("tx_receipts_missing") == 0; }));
+}
+
+TEST(tx_chain_fault, a_mined_payment_whose_receipt_the_endpoint_denies_is_confirmed_once_the_receipt_comes) {
+  expect_that_null_is_no_end({"eth_getTransactionReceipt", "eth_getBlockReceipts"});
+}
+
+TEST(tx_chain_fault, an_endpoint_that_denies_the_transaction_too_does_not_end_it) {
+  expect_that_null_is_no_end({"eth_getTransactionReceipt", "eth_getBlockReceipts", "eth_getTransactionByHash"});
+}
+
 }  // namespace
 }  // namespace fencepost::test

@@ -186,8 +186,6 @@ void check_password(const Config& config, const Settings& settings, Problems& pr
 
 tx::ChainOptions chain_options(const Config& config, const ChainConfig& chain) {
   auto out = chain.tuning.options;
-  out.name = chain.name;
-  out.chain_id = chain.chain_id;
   if (const auto& fees = chain.tuning.fixed_fees; chain.tuning.fee_policy == FeePolicyName::kFixed) {
     if (fees.gas_price) {
       out.fees.fixed = evm::LegacyFees{*fees.gas_price};

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/secret.hpp"
 #include "base/uint256.hpp"
+#include "evm/finality_rule.hpp"
 #include "runtime/log.hpp"
 #include "transfer/options.hpp"
 #include "tx/options.hpp"
@@ -76,7 +77,8 @@ enum class FeePolicyName { kDynamic, kFixed };
 
 // What can be said of all chains at once and of each. Not to be used as it is: see chain_options.
 struct ChainTuning {
-  tx::ChainOptions options;  // without name, chain_id, signers and fees.fixed
+  evm::FinalityRule finality;
+  tx::ChainOptions options;  // without signers and fees.fixed
   FeePolicyName fee_policy = FeePolicyName::kDynamic;
   FixedFees fixed_fees;
 };
@@ -162,8 +164,7 @@ std::map<std::string, std::string> process_environment();
 // Reads the files that `*_file` keys name.
 Result<Config> load_config(const ConfigSources& sources);
 
-// All that the transaction manager is told about a chain: the entry's options with its name, its id, its signers and
-// its fixed fees.
+// What the transaction manager is told about a chain: the entry's options with its signers and its fixed fees.
 // Where a signer has an entry for this chain and one for every chain, the former goes first, value by value.
 tx::ChainOptions chain_options(const Config& config, const ChainConfig& chain);
 

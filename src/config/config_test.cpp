@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-using tx::Finality;
+using evm::FinalityRule;
 using Environment = std::map<std::string, std::string>;
 using Flags = std::vector<ConfigFlag>;
 
@@ -105,9 +105,9 @@ TEST(config, reads_every_section_of_a_file) {
   EXPECT_EQ(config.chains[0].chain_id, 1);
   ASSERT_EQ(config.chains[0].rpc_urls.size(), 2U);
   EXPECT_EQ(config.chains[0].rpc_urls[1].reveal(), "https://user:hunter2@other.example.org");
-  EXPECT_EQ(config.chains[0].tuning.options.confirmations.required, (Finality{Finality::Kind::kFinalized, 0}));
+  EXPECT_EQ(config.chains[0].tuning.finality, (FinalityRule{FinalityRule::Kind::kFinalized, 0}));
   EXPECT_EQ(config.chains[0].poll_interval, 1s);
-  EXPECT_EQ(config.chains[1].tuning.options.confirmations.required, (Finality{Finality::Kind::kDepth, 2}));
+  EXPECT_EQ(config.chains[1].tuning.finality, (FinalityRule{FinalityRule::Kind::kDepth, 2}));
   EXPECT_EQ(config.chains[1].rpc_urls.size(), 1U);
   EXPECT_TRUE(config.email.configured());
   EXPECT_EQ(config.email.password.reveal(), "hunter2");
@@ -149,7 +149,7 @@ TEST(config, the_environment_changes_and_extends_lists) {
   EXPECT_EQ(config.chains[0].rpc_urls[0].reveal(), "http://x:1");
   EXPECT_EQ(config.chains[0].rpc_urls[1].reveal(), "http://y:2");
   EXPECT_EQ(config.chains[1].name, "b");
-  EXPECT_EQ(config.chains[1].tuning.options.confirmations.required.kind, Finality::Kind::kSafe);
+  EXPECT_EQ(config.chains[1].tuning.finality.kind, FinalityRule::Kind::kSafe);
 }
 
 TEST(config, each_mistake_in_a_file_is_named_with_its_line) {

@@ -10,8 +10,6 @@
 
 namespace fencepost::config {
 
-using tx::Finality;
-
 namespace {
 
 bool is_control(char c) {
@@ -109,24 +107,10 @@ Result<Uint256> Wei::parse(std::string_view text) const {
   return gwei ? Uint256(*number * 1'000'000'000U) : *number;
 }
 
-Result<Finality> FinalityRule::parse(std::string_view text) const {
-  if (text == "safe") return Finality{Finality::Kind::kSafe, 0};
-  if (text == "finalized") return Finality{Finality::Kind::kFinalized, 0};
-  const auto depth = Number<std::uint32_t>{1, 100'000}.parse(text);
-  if (!depth) return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(text))));
-  return Finality{Finality::Kind::kDepth, *depth};
-}
-
-std::string FinalityRule::print(const Finality& value) const {
-  switch (value.kind) {
-    case Finality::Kind::kSafe:
-      return "safe";
-    case Finality::Kind::kFinalized:
-      return "finalized";
-    case Finality::Kind::kDepth:
-      return fmt::format("{}", value.depth);
-  }
-  std::unreachable();
+Result<evm::FinalityRule> Finality::parse(std::string_view text) const {
+  auto rule = evm::parse_finality_rule(text);
+  if (!rule) return fail(bad_value(std::move(rule.error().message)));
+  return *rule;
 }
 
 Result<std::string> MailAddress::parse(std::string_view text) const {

@@ -177,9 +177,9 @@ struct Wei {
   std::string type() const { return "an amount of wei, or of gwei such as 30gwei"; }
 };
 
-struct FinalityRule {
-  Result<tx::Finality> parse(std::string_view text) const;
-  std::string print(const tx::Finality& value) const;
+struct Finality {
+  Result<evm::FinalityRule> parse(std::string_view text) const;
+  std::string print(const evm::FinalityRule& value) const { return to_string(value); }
   std::string type() const { return "an integer from 1 to 100000, safe or finalized"; }
 };
 

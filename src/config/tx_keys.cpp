@@ -47,9 +47,8 @@ class TuningKeys {
  private:
   void confirmations() {
     constexpr auto kSection = &ChainOptions::confirmations;
-    add("confirmations.required", FinalityRule{},
-        "What makes a block final: blocks on top of it, or the chain's own word.", kSection,
-        &ConfirmationOptions::required);
+    add_tuning("confirmations.required", Finality{},
+               "What makes a block final: blocks on top of it, or the chain's own word.", &ChainTuning::finality);
     add("confirmations.progress", Boolean{}, "Tell of every confirmation, not only of forks and of the last.", kSection,
         &ConfirmationOptions::progress);
     add("confirmations.stale_receipt_timeout", kSomeTime, "Ask for a receipt that no block has brought for this long.",

@@ -50,14 +50,12 @@ TEST(config_tx, defaults_are_those_of_the_design) {
   EXPECT_TRUE(config.tx.forwarding);
   EXPECT_FALSE(config.dev);
   const auto options = chain_options(config, config.chains[0]);
-  EXPECT_EQ(options.name, "a");
-  EXPECT_EQ(options.chain_id, 1);
   EXPECT_TRUE(options.nonce.chain_query_enabled);
   EXPECT_EQ(options.nonce.chain_query_mode, tx::NonceQuery::kPending);
   EXPECT_EQ(options.nonce.nonce_state_timeout, 30s);
   EXPECT_TRUE(options.resubmit.enabled);
   EXPECT_EQ(options.resubmit.interval, 60s);
-  EXPECT_EQ(options.confirmations.required, (tx::Finality{tx::Finality::Kind::kDepth, 20}));
+  EXPECT_EQ(config.chains[0].tuning.finality, (evm::FinalityRule{evm::FinalityRule::Kind::kDepth, 20}));
   EXPECT_FALSE(options.confirmations.progress);
   EXPECT_EQ(options.confirmations.stale_receipt_timeout, 60s);
   EXPECT_EQ(options.confirmations.receipt_workers, 10U);
@@ -83,7 +81,7 @@ TEST(config_tx, nested_keys_come_from_the_environment_too) {
   const auto a = chain_options(config, config.chains[0]);
   const auto b = chain_options(config, config.chains[1]);
   EXPECT_EQ(a.nonce.chain_query_mode, tx::NonceQuery::kLatest);
-  EXPECT_EQ(a.confirmations.required.kind, tx::Finality::Kind::kSafe);
+  EXPECT_EQ(config.chains[0].tuning.finality.kind, evm::FinalityRule::Kind::kSafe);
   EXPECT_EQ(a.confirmations.stale_receipt_timeout, 60s);
   EXPECT_EQ(b.confirmations.stale_receipt_timeout, 5s);
   EXPECT_EQ(b.fees.max_tip, Uint256(2'000'000'000));
@@ -109,14 +107,14 @@ chains:
     shared: false
 )");
   const auto a = chain_options(config, config.chains[0]);
-  EXPECT_EQ(a.confirmations.required, (tx::Finality{tx::Finality::Kind::kDepth, 5}));
+  EXPECT_EQ(config.chains[0].tuning.finality, (evm::FinalityRule{evm::FinalityRule::Kind::kDepth, 5}));
   EXPECT_TRUE(a.confirmations.progress);
   EXPECT_EQ(a.stuck_after, 1min);
   EXPECT_TRUE(a.resubmit.enabled);
   EXPECT_EQ(a.max_in_flight, 8);
   EXPECT_TRUE(a.shared);
   const auto b = chain_options(config, config.chains[1]);
-  EXPECT_EQ(b.confirmations.required.kind, tx::Finality::Kind::kFinalized);
+  EXPECT_EQ(config.chains[1].tuning.finality.kind, evm::FinalityRule::Kind::kFinalized);
   EXPECT_TRUE(b.confirmations.progress);
   EXPECT_EQ(b.stuck_after, 2min);
   EXPECT_FALSE(b.resubmit.enabled);

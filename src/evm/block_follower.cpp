@@ -49,27 +49,36 @@ BlockFollower::BlockFollower(Executor executor, ChainConnector& chain, HeaderSto
                                 {{"chain", std::to_string(chain.chain_id())}})),
       reorgs_total_(metrics.counter("chain_reorgs_total", "How often blocks gave way to others",
                                     {{"chain", std::to_string(chain.chain_id())}})),
-      errors_total_(metrics.counter("chain_follower_errors_total", "Polls and deliveries of blocks that failed",
+      errors_total_(metrics.counter("chain_follower_errors_total", "Polls of the chain that failed",
                                     {{"chain", std::to_string(chain.chain_id())}})),
-      delivery_(std::to_string(chain.chain_id()), options_.max_undelivered, patience(options_), clock, errors_total_),
+      executor_(executor),
+      metrics_(metrics),
       worker_(
           executor,
           {.name = fmt::format("block_follower_{}", chain.chain_id()),
            .interval = options_.poll_interval,
            .backoff = patience(options_),
            .stop_grace = options_.stop_grace},
-          [this] { return step(); }, metrics) {}
+          [this] { return count_failures(); }, metrics) {}
 
-void BlockFollower::subscribe(Subscriber subscriber) {
-  delivery_.subscribe(std::move(subscriber));
+void BlockFollower::subscribe(std::string name, Subscriber subscriber) {
+  BlockSubscription::Options options{.chain = std::to_string(chain_.chain_id()),
+                                     .subscriber = std::move(name),
+                                     .limit = options_.max_undelivered,
+                                     .backoff = patience(options_),
+                                     .stop_grace = options_.stop_grace};
+  subscriptions_.push_back(
+      std::make_unique<BlockSubscription>(executor_, std::move(options), std::move(subscriber), metrics_));
 }
 
 void BlockFollower::start() {
+  for (const auto& subscription : subscriptions_) subscription->start();
   worker_.start();
 }
 
 awaitable<> BlockFollower::stop() {
-  return worker_.stop();
+  co_await worker_.stop();
+  for (const auto& subscription : subscriptions_) co_await subscription->stop();
 }
 
 void BlockFollower::wake() {
@@ -81,22 +90,15 @@ bool BlockFollower::synced() const {
   return caught_up_ && polled_at_ && clock_.now() - *polled_at_ <= limit;
 }
 
-awaitable<Worker::Next> BlockFollower::step() {
-  co_await delivery_.deliver();
-  if (delivery_.full()) co_return Worker::Next::kRest;
+awaitable<Worker::Next> BlockFollower::count_failures() {
   std::exception_ptr failure;
-  auto next = Worker::Next::kRest;
   try {
-    next = co_await poll();
+    co_return co_await poll();
   } catch (const std::exception&) {
     failure = std::current_exception();
   }
-  if (failure) {
-    errors_total_.Increment();
-    std::rethrow_exception(failure);
-  }
-  co_await delivery_.deliver();
-  co_return next;
+  errors_total_.Increment();
+  std::rethrow_exception(failure);
 }
 
 awaitable<Worker::Next> BlockFollower::poll() {
@@ -249,12 +251,12 @@ awaitable<> BlockFollower::restart(Block head, std::int64_t first, bool reorged)
   }
   auto headers = headers_of(blocks);
   co_await store_.save(chain_.chain_id(), headers);
-  const bool skipped = !window_.empty() && !reorged;
+  const bool missed = !window_.empty() && !reorged;
   window_.clear();
   if (const auto applied = window_.apply(headers); !applied) throw Exception(applied.error());
   if (reorged) reorgs_total_.Increment();
   const auto kept = blocks.front().header.number - 1;
-  publish(std::move(blocks), reorged ? std::optional(std::min(kept, first - 1)) : std::nullopt, skipped);
+  publish(std::move(blocks), reorged ? std::optional(std::min(kept, first - 1)) : std::nullopt, missed);
 }
 
 awaitable<> BlockFollower::take(std::vector<Block> blocks) {
@@ -273,7 +275,7 @@ awaitable<> BlockFollower::take(std::vector<Block> blocks) {
   publish(std::move(blocks), applied->reorged_to, false);
 }
 
-void BlockFollower::publish(std::vector<Block> blocks, std::optional<std::int64_t> reorged_to, bool skipped) {
+void BlockFollower::publish(std::vector<Block> blocks, std::optional<std::int64_t> reorged_to, bool missed) {
   head_gauge_.Set(static_cast<double>(window_.head()->number));
   for (const auto& block : blocks) listed_.add(block);
   listed_.keep_only(window_);
@@ -283,10 +285,11 @@ void BlockFollower::publish(std::vector<Block> blocks, std::optional<std::int64_
     ChainUpdate update;
     if (done == 0) {
       update.reorged_to = reorged_to;
-      update.skipped = skipped;
+      update.missed = missed;
     }
     update.blocks.assign(std::make_move_iterator(begin), std::make_move_iterator(end));
-    delivery_.add(std::move(update));
+    const auto shared = std::make_shared<const ChainUpdate>(std::move(update));
+    for (const auto& subscription : subscriptions_) subscription->add(shared);
   }
 }
 

@@ -22,16 +22,17 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "evm/block_subscription.hpp"
 #include "evm/chain_connector.hpp"
 #include "evm/header_store.hpp"
 #include "evm/header_window.hpp"
 #include "evm/listed_transactions.hpp"
-#include "evm/update_delivery.hpp"
 #include "runtime/async.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/worker.hpp"
@@ -42,26 +43,25 @@ class BlockFollower {
  public:
   struct Options {
     std::chrono::milliseconds poll_interval{1000};
-    std::size_t window = 256;            // headers kept in memory: no reorg deeper than that is understood
-    std::size_t batch = 50;              // blocks in one request and in one update
-    std::size_t max_undelivered = 8;     // updates that may wait for the slowest subscriber before polling pauses
-    std::int64_t max_catch_up = 50'000;  // blocks; from further behind we skip to the head
-    int believe_lower_after = 5;         // polls
-    int ask_others_after = 20;           // polls without a new block
+    std::size_t window = 256;                     // headers kept in memory: no reorg deeper than that is understood
+    std::size_t batch = 50;                       // blocks in one request and in one update
+    std::size_t max_undelivered = 16;             // updates that may wait for one subscriber (block_subscription.hpp)
+    std::int64_t max_catch_up = 50'000;           // blocks; from further behind we skip to the head
+    int believe_lower_after = 5;                  // polls
+    int ask_others_after = 20;                    // polls without a new block
     std::chrono::milliseconds max_backoff{5000};  // of polls and subscribers that fail
     std::chrono::milliseconds stop_grace{5000};   // for the step that runs when stop is called
     std::int64_t keep_headers = 100'000;          // stored headers this far below the head are forgotten; 0: never
   };
-  using Subscriber = UpdateDelivery::Subscriber;
+  using Subscriber = BlockSubscription::Subscriber;
 
   // Keeps references: all of them outlive this.
   BlockFollower(Executor executor, ChainConnector& chain, HeaderStore& store, const Clock& clock, Options options,
                 Metrics& metrics);
 
-  // Before start. Each is told of every update in order and awaited before the next poll. What it throws is logged, and
-  // the same update comes again, with backoff; updates for the others go on until `max_undelivered` wait for it. So it
-  // must be able to meet a block twice, and window() may be ahead of the update in its hands.
-  void subscribe(Subscriber subscriber);
+  // Before start. `name` stands in logs and metrics. Each subscriber gets every update in order, at its own pace, and
+  // again after it throws: it must be able to meet a block twice, and window() may be ahead of the update it handles.
+  void subscribe(std::string name, Subscriber subscriber);
 
   void start();
   awaitable<> stop();
@@ -81,7 +81,7 @@ class BlockFollower {
     int polls = 0;
   };
 
-  awaitable<Worker::Next> step();
+  awaitable<Worker::Next> count_failures();
   awaitable<Worker::Next> poll();
   awaitable<Block> latest();
   // The head of the first other endpoint that is well and this far; nothing when none is.
@@ -95,7 +95,7 @@ class BlockFollower {
   awaitable<> restart(Block head, std::int64_t first, bool reorged);
   awaitable<> take(std::vector<Block> blocks);
   awaitable<> forget_old_headers();
-  void publish(std::vector<Block> blocks, std::optional<std::int64_t> reorged_to, bool skipped);
+  void publish(std::vector<Block> blocks, std::optional<std::int64_t> reorged_to, bool missed);
 
   ChainConnector& chain_;
   HeaderStore& store_;
@@ -111,7 +111,9 @@ class BlockFollower {
   Metrics::Gauge& head_gauge_;
   Metrics::Counter& reorgs_total_;
   Metrics::Counter& errors_total_;
-  UpdateDelivery delivery_;
+  Executor executor_;
+  Metrics& metrics_;
+  std::vector<std::unique_ptr<BlockSubscription>> subscriptions_;
   Worker worker_;
 };
 

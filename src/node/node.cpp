@@ -12,10 +12,12 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/uuid.hpp"
+#include "evm/chain.hpp"
 #include "evm/key_ring.hpp"
 #include "http/server.hpp"
 #include "identity/api_key_store.hpp"
 #include "identity/key_authenticator.hpp"
+#include "node/cluster_routes.hpp"
 #include "node/system_routes.hpp"
 #include "pg/database.hpp"
 #include "pg/error.hpp"
@@ -72,13 +74,33 @@ http::ServerOptions server_options(const HttpConfig& config) {
           .write_timeout = config.write_timeout};
 }
 
-std::vector<tx::ChainSetup> chain_setups(const Config& config) {
-  std::vector<tx::ChainSetup> setups;
+// Spread over the loops, in the order of the configuration.
+std::vector<std::unique_ptr<evm::Chain>> make_chains(const Config& config, const evm::Chain::Parts& parts) {
+  std::vector<std::unique_ptr<evm::Chain>> chains;
   for (const auto& chain : config.chains) {
-    setups.push_back(
-        {.options = chain_options(config, chain), .rpc_urls = chain.rpc_urls, .poll_interval = chain.poll_interval});
+    evm::ChainOptions options{.name = chain.name,
+                              .chain_id = chain.chain_id,
+                              .rpc_urls = chain.rpc_urls,
+                              .poll_interval = chain.poll_interval,
+                              .finality = chain.tuning.finality};
+    const auto loop = chains.size() % parts.runtime.size();
+    chains.push_back(std::make_unique<evm::Chain>(parts, loop, std::move(options)));
+  }
+  return chains;
+}
+
+std::vector<tx::ChainSetup> chain_setups(const Config& config, const std::vector<std::unique_ptr<evm::Chain>>& chains) {
+  std::vector<tx::ChainSetup> setups;
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    setups.push_back({.chain = *chains[i], .options = chain_options(config, config.chains[i])});
   }
   return setups;
+}
+
+std::vector<std::int64_t> chain_ids(const Config& config) {
+  std::vector<std::int64_t> ids;
+  for (const auto& chain : config.chains) ids.push_back(chain.chain_id);
+  return ids;
 }
 
 class Node {
@@ -100,23 +122,23 @@ class Node {
             runtime_.executor(0), {.name = "api_key_uses", .interval = 10s}, [this] { return save_key_uses(); },
             metrics_),
         statistics_(runtime_.executor(0), database_, metrics_),
+        chains_(make_chains(config, {runtime_, database_, clock_, random_, metrics_})),
         transactions_({.runtime = runtime_,
                        .database = database_,
                        .listener = listener_,
                        .keys = keys_,
-                       .clock = clock_,
-                       .random = random_,
                        .ids = ids_,
                        .metrics = metrics_},
                       {.node_id = id_, .advertise_url = config.node.advertise_url, .version = std::string(version())},
-                      config.tx, config.lease, chain_setups(config)),
+                      config.tx, config.lease, chain_setups(config, chains_)),
         transfers_(runtime_, database_, listener_, config.transfer, metrics_) {
     metrics_.before_scrape([dropped = &metrics_.gauge("log_lines_dropped", "Lines the full log queue has cost")] {
       dropped->Set(static_cast<double>(log::dropped()));
     });
     add_system_routes(router_, {database_, metrics_, serving_});
+    add_cluster_routes(router_, {database_, chains_, config.lease.renew_interval});
     tx::add_tx_routes(router_, {transactions_.service(), database_, ids_});
-    tx::add_signer_routes(router_, {database_, keys_, transactions_});
+    tx::add_signer_routes(router_, {database_, keys_, chain_ids(config)});
     tx::add_operator_routes(router_, {transactions_.service(), transactions_.operators()});
     transfer::add_transfer_routes(router_, {transfers_.service(), database_, ids_});
     transfer::add_account_routes(router_, {transfers_.service()});
@@ -196,6 +218,10 @@ class Node {
     stops_.add("statistics", [this](auto) { return statistics_.stop(); });
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
+    for (const auto& chain : chains_) {
+      co_await chain->start();
+      stops_.add("chain", [&chain](auto) { return chain->stop(); });
+    }
     transfers_.start();
     stops_.add("transfers", [this](auto left) { return transfers_.stop(left); });
     serving_ = true;
@@ -263,6 +289,7 @@ class Node {
   identity::KeyAuthenticator authenticator_;
   Worker key_uses_;
   pg::StatisticsKeeper statistics_;
+  std::vector<std::unique_ptr<evm::Chain>> chains_;
   tx::TxManager transactions_;
   transfer::TransferManager transfers_;
   std::unique_ptr<http::Server> server_;

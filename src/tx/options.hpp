@@ -11,18 +11,8 @@
 
 namespace fencepost::tx {
 
-// When a block counts as final.
-struct Finality {
-  enum class Kind { kDepth, kSafe, kFinalized };
-  Kind kind = Kind::kDepth;
-  std::uint32_t depth = 20;  // for kDepth
-
-  friend bool operator==(const Finality&, const Finality&) = default;
-};
-
 struct ConfirmationOptions {
-  Finality required;
-  bool progress = false;  // tell of every block, not only of forks and the end
+  bool progress = false;  // announce every block, not only forks and the end
   std::chrono::milliseconds stale_receipt_timeout{60'000};
   std::size_t receipt_workers = 10;
 };
@@ -45,9 +35,8 @@ struct SignerOptions {
   std::optional<bool> shared;
 };
 
+// How the transactions of one chain are handled.
 struct ChainOptions {
-  std::string name;
-  std::int64_t chain_id = 0;
   ConfirmationOptions confirmations;
   NonceOptions nonce;
   ResubmitOptions resubmit;

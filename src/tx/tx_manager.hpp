@@ -6,9 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "base/secret.hpp"
 #include "base/uuid.hpp"
-#include "evm/chain_connector.hpp"
+#include "evm/chain.hpp"
 #include "evm/key_ring.hpp"
 #include "pg/database.hpp"
 #include "pg/listener.hpp"
@@ -20,22 +19,14 @@
 #include "tx/service/tx_service.hpp"
 #include "tx/service/tx_watch.hpp"
 
+#include "cluster/node_registry.hpp"
+
 namespace fencepost::tx {
 
+// A chain, and how its transactions are handled. The chain outlives the manager and is started after it.
 struct ChainSetup {
+  evm::Chain& chain;
   ChainOptions options;
-  std::vector<Secret> rpc_urls;  // in order of preference
-  std::chrono::milliseconds poll_interval{1000};
-};
-
-// What a node knows of a chain.
-struct ChainStatus {
-  std::int64_t chain_id = 0;
-  std::string name;
-  std::optional<evm::BlockHeader> head;
-  bool synced = false;
-  Finality required;
-  std::vector<evm::EndpointStatus> endpoints;
 };
 
 class TxManager {
@@ -45,34 +36,30 @@ class TxManager {
     pg::Database& database;
     pg::Listener& listener;  // not started yet
     evm::KeyRing& keys;
-    const Clock& clock;
-    Random& random;
     UuidGenerator& ids;
     Metrics& metrics;
   };
-  TxManager(Parts parts, NodeIdentity identity, TxOptions options, LeaseOptions lease, std::vector<ChainSetup> chains);
+  TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions options, LeaseOptions lease,
+            const std::vector<ChainSetup>& chains);
   ~TxManager();
 
-  // Lists the node, before it starts: nobody's lease may name one that is not listed. May be done again. Throws as
-  // pg::Pool.
+  // Registers the node, before it starts: a lease may name only a registered node. May be repeated. Throws as pg::Pool.
   awaitable<> join();
-  // On loop 0, once the database is migrated.
+  // On loop 0, once the database is migrated and before the chains start.
   awaitable<> start();
   awaitable<> stop(std::chrono::milliseconds limit);
 
   TxService& service() { return *service_; }
   OperatorService& operators() { return *operators_; }
   LeaseManager& leases() { return leases_; }
-  // Any loop.
-  awaitable<std::vector<ChainStatus>> chains();
 
  private:
-  class Chain;
+  class ChainWork;
 
   Parts parts_;
   TxWatch watch_;
   LeaseManager leases_;
-  std::map<std::int64_t, std::unique_ptr<Chain>> chains_;
+  std::map<std::int64_t, std::unique_ptr<ChainWork>> chains_;
   TransactionWriter writer_;
   LeaderClient leaders_;
   std::unique_ptr<TxService> service_;

@@ -191,6 +191,10 @@ TxCluster::TxCluster(TxClusterOptions options) : options_(std::move(options)) {
       setup.dsn = through_port(dsn_, database_proxies_.back()->port());
       setup.rpc_url = fmt::format("http://127.0.0.1:{}", chain_proxies_.back()->port());
     }
+    if (options_.rewritten) {
+      chain_rewriters_.push_back(std::make_unique<RpcRewriter>(setup.rpc_url));
+      setup.rpc_url = chain_rewriters_.back()->url();
+    }
     nodes_.push_back(std::make_unique<TxNode>(std::move(setup), options_.settings));
   }
   if (!database_) fencepost({"migrate", "--dsn", dsn_});

@@ -24,6 +24,7 @@
 #include "tests/support/anvil.hpp"
 #include "tests/support/fencepost.hpp"
 #include "tests/support/postgres.hpp"
+#include "tests/support/rpc_rewriter.hpp"
 #include "tests/support/tcp_proxy.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -92,6 +93,7 @@ struct TxClusterOptions {
   TxSettings settings;
   std::vector<std::string> anvil{"--block-time", "1"};
   bool proxied = false;               // each node reaches database and chain through proxies of its own
+  bool rewritten = false;             // each node reaches the chain through an RpcRewriter of its own
   bool start = true;                  // all nodes, in the constructor
   std::string dsn;                    // a database that the test brings, not migrated; else one of its own
   std::vector<std::string> rpc_urls;  // one for each node, in place of anvil's
@@ -106,6 +108,7 @@ class TxCluster {
   Anvil& anvil() { return *anvil_; }
   TcpProxy& database_proxy(std::size_t node) { return *database_proxies_.at(node); }
   TcpProxy& chain_proxy(std::size_t node) { return *chain_proxies_.at(node); }
+  RpcRewriter& chain_rewriter(std::size_t node) { return *chain_rewriters_.at(node); }
   const std::string& key() const { return key_; }
 
   Ask create_ask(std::size_t node, const boost::json::object& body) const;
@@ -152,6 +155,7 @@ class TxCluster {
   std::optional<Anvil> anvil_;
   std::vector<std::unique_ptr<TcpProxy>> database_proxies_;
   std::vector<std::unique_ptr<TcpProxy>> chain_proxies_;
+  std::vector<std::unique_ptr<RpcRewriter>> chain_rewriters_;
   std::vector<std::unique_ptr<TxNode>> nodes_;
   std::string key_;
 };

@@ -174,11 +174,6 @@ std::optional<AttemptKind> find_attempt_kind(std::string_view name) {
   return static_cast<AttemptKind>(found - kKindNames.begin());
 }
 
-std::optional<std::int64_t> final_by_depth(std::int64_t head_number, std::int64_t required) {
-  if (head_number < required) return std::nullopt;
-  return head_number - required;
-}
-
 bool finality_violated(const Inclusion& ended, std::span<const BlockRef> walk,
                        std::optional<std::int64_t> final_number) {
   if (!final_number || ended.block_number > *final_number) return false;

@@ -132,9 +132,6 @@ std::string_view to_string(Verdict verdict);
 // Empty for verdicts that do not fail.
 std::string_view failure_reason(Verdict verdict);
 
-// Finality by depth: the highest block with `required` blocks on top of it, none while the chain is shorter than that.
-std::optional<std::int64_t> final_by_depth(std::int64_t head_number, std::int64_t required);
-
 // Whether a transaction that ended in this block has been undone all the same: the node's own walk, lowest block
 // first, has another block in its place, and that one is final in it. (A node that is behind may still be on a branch
 // that died before the transaction ended: no violation.) False when it cannot be told: the walk does not reach that

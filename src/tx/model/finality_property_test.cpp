@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "evm/finality_rule.hpp"
 #include "tx/model/finality.hpp"
 #include "tx/model/stub_chain_test_support.hpp"
 
@@ -63,7 +64,7 @@ class Simulation {
   // Against one view, how many of the rows that ended with a receipt are undone.
   std::size_t violations(const Head& view) const {
     const auto walk = stub::walk(view);
-    const auto final_number = final_by_depth(view->number, kDepth);
+    const auto final_number = evm::final_by_depth(view->number, kDepth);
     return static_cast<std::size_t>(std::ranges::count_if(
         rows_, [&](const Row& row) { return row.ended && finality_violated(*row.ended, walk, final_number); }));
   }
@@ -172,7 +173,7 @@ class Simulation {
     const auto known = [&] { return !dice_.chance(missing_percent); };
     const auto own = own_;
     ChainFacts facts{.head_number = own->number};
-    if (known()) facts.final_number = final_by_depth(own->number, kDepth);
+    if (known()) facts.final_number = evm::final_by_depth(own->number, kDepth);
     if (row.tx.mined && known()) facts.mined_is_canonical = is_on(own, *row.tx.mined);
     auto nonce = ask_counts(facts, own);
     moved_while_asking_ = racing && dice_.chance(30);

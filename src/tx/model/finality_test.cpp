@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "evm/finality_rule.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -31,7 +32,7 @@ OpenTx external(TxState state = TxState::kTracking) {
 
 // Head 120 with 20 confirmations: block 100 is final, 101 is not.
 ChainFacts facts(std::int64_t head = 120) {
-  return {.head_number = head, .final_number = final_by_depth(head, 20)};
+  return {.head_number = head, .final_number = evm::final_by_depth(head, 20)};
 }
 ChainFacts canonical(bool yes, std::int64_t head = 120) {
   auto out = facts(head);
@@ -245,13 +246,6 @@ TEST(finality, a_receipt_of_no_attempt_is_a_bug) {
   };
   EXPECT_EQ(code(open(), found("0xz")), "unknown_attempt");
   EXPECT_EQ(code(mined("0xz"), canonical(true)), "unknown_attempt");
-}
-
-TEST(finality, depth_counts_the_blocks_on_top) {
-  EXPECT_EQ(final_by_depth(120, 20), 100);
-  EXPECT_EQ(final_by_depth(20, 20), 0);
-  EXPECT_EQ(final_by_depth(19, 20), std::nullopt);
-  EXPECT_EQ(final_by_depth(5, 0), 5);
 }
 
 TEST(finality, is_violated_when_another_final_block_stands_at_that_height) {

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "evm/block_follower.hpp"
-#include "evm/chain_connector.hpp"
+#include "evm/chain.hpp"
 #include "evm/key_ring.hpp"
 #include "pg/database.hpp"
 #include "runtime/metrics.hpp"
@@ -20,26 +19,27 @@
 namespace fencepost::tx {
 
 struct ChainContext {
-  Executor home;  // the loop all of this runs on
+  evm::Chain& evm_chain;
+  Executor home;  // the chain's: the loop that all workers run on
   Runtime& runtime;
   pg::Database& database;
-  evm::ChainConnector& connector;
-  evm::BlockFollower& follower;
+  evm::ChainConnector& connector;  // the chain's
+  evm::BlockFollower& follower;    // the chain's
   evm::KeyRing& keys;
   LeaseManager& leases;
   TxWatch& watch;
   Metrics& metrics;
   ChainOptions options;
 
-  // Set by the owner of the workers.
-  std::function<void()> wake_submitter;
-  std::function<void()> wake_promoter;
-  std::function<void()> wake_resubmitter;
-  std::function<void()> wake_receipts;
-  std::function<void()> wake_stuck_watcher;
+  // Set by the owner of the workers. Any thread.
+  std::function<void()> wake_submitter = {};
+  std::function<void()> wake_promoter = {};
+  std::function<void()> wake_resubmitter = {};
+  std::function<void()> wake_receipts = {};
+  std::function<void()> wake_stuck_watcher = {};
 
   const std::string& node() const { return leases.identity().node_id; }
-  std::int64_t chain_id() const { return options.chain_id; }
+  std::int64_t chain_id() const { return evm_chain.id(); }
 
   // Applies the steps in one commit, writes a log line for each, tells whoever waits, and drops the leases that turn
   // out to be lost. A step that PostgreSQL cannot store fails alone: it is logged, and answered as kMoved.

@@ -21,7 +21,7 @@ constexpr auto kAdoptPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
-LeaseManager::LeaseManager(Executor home, pg::Database& database, NodeIdentity identity, LeaseOptions options,
+LeaseManager::LeaseManager(Executor home, pg::Database& database, cluster::NodeIdentity identity, LeaseOptions options,
                            std::vector<std::int64_t> chains, std::function<bool(const SignerKey&)> can_sign,
                            Metrics& metrics)
     : home_(home),
@@ -68,7 +68,7 @@ awaitable<> LeaseManager::stop() {
     co_await release_leases(database_.pool(), identity_.node_id, leases, kFarewell);
     log::info("leases given back", {{"leases", leases.size()}});
   }
-  co_await forget_node(database_.pool(), identity_.node_id, kFarewell);
+  co_await cluster::forget_node(database_.pool(), identity_.node_id, kFarewell);
 }
 
 std::optional<SignerLease> LeaseManager::held(const SignerKey& key) {
@@ -252,7 +252,7 @@ awaitable<> LeaseManager::prepare(std::vector<SignerLease> taken) {
 
 awaitable<Worker::Next> LeaseManager::renew() {
   co_await renew_held();
-  co_await heartbeat(renewals_, identity_.node_id, identity_.advertise_url, identity_.version);
+  co_await cluster::heartbeat(renewals_, identity_);
   co_return Worker::Next::kRest;
 }
 

@@ -26,13 +26,9 @@
 #include "tx/options.hpp"
 #include "tx/store/lease_store.hpp"
 
-namespace fencepost::tx {
+#include "cluster/node_registry.hpp"
 
-struct NodeIdentity {
-  std::string node_id;        // name and boot id, also the sessions' application_name
-  std::string advertise_url;  // empty: cannot be forwarded to
-  std::string version;
-};
+namespace fencepost::tx {
 
 class LeaseManager {
  public:
@@ -40,7 +36,7 @@ class LeaseManager {
   // the former owner left. Errors are its own to handle.
   using OnTaken = std::function<awaitable<>(std::vector<SignerLease>)>;
 
-  LeaseManager(Executor home, pg::Database& database, NodeIdentity identity, LeaseOptions options,
+  LeaseManager(Executor home, pg::Database& database, cluster::NodeIdentity identity, LeaseOptions options,
                std::vector<std::int64_t> chains, std::function<bool(const SignerKey&)> can_sign, Metrics& metrics);
 
   void on_taken(OnTaken callback) { on_taken_.push_back(std::move(callback)); }  // before start
@@ -59,7 +55,7 @@ class LeaseManager {
   // A fenced write said so. Any thread. Counts; forgets the lease unless there is a newer one by now.
   void lost(const SignerLease& lease);
 
-  const NodeIdentity& identity() const { return identity_; }
+  const cluster::NodeIdentity& identity() const { return identity_; }
   const LeaseOptions& options() const { return options_; }
 
  private:
@@ -88,7 +84,7 @@ class LeaseManager {
 
   Executor home_;
   pg::Database& database_;
-  NodeIdentity identity_;
+  cluster::NodeIdentity identity_;
   LeaseOptions options_;
   std::vector<std::int64_t> chains_;
   std::function<bool(const SignerKey&)> can_sign_;

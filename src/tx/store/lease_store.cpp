@@ -175,26 +175,6 @@ constexpr Statement kFind{"tx_lease_find", R"(
     JOIN signer_lease AS l ON l.chain_id = w.chain_id AND l.signer = w.signer
     LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node)"};
 
-constexpr Statement kHeartbeat{"tx_node_heartbeat", R"(
-  INSERT INTO cluster_node (node_id, advertise_url, version)
-  VALUES ($1, $2, $3)
-      ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = clock_timestamp(), advertise_url = $2)"};
-
-// The dead stay listed for an hour, so that an operator sees them.
-constexpr Statement kForgetDead{"tx_node_forget_dead", R"(
-  DELETE FROM cluster_node
-   WHERE heartbeat_at < clock_timestamp() - interval '1 hour'
-     AND node_id NOT IN (SELECT owner_node FROM signer_lease))"};
-
-constexpr Statement kForgetNode{"tx_node_forget", "DELETE FROM cluster_node WHERE node_id = $1"};
-
-constexpr Statement kNodes{"tx_node_list", R"(
-  SELECT n.node_id, n.advertise_url, n.version, n.started_at, n.heartbeat_at,
-         (SELECT count(*) FROM signer_lease AS l
-           WHERE l.owner_node = n.node_id AND l.expires_at > clock_timestamp()) AS leases
-    FROM cluster_node AS n
-   ORDER BY n.started_at, n.node_id)"};
-
 // One column of each lease, as arrays for unnest.
 struct LeaseColumns {
   std::vector<std::int64_t> chains;
@@ -363,32 +343,6 @@ awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<Signe
   const LeaseColumns w(leases);
   const auto rows = co_await pool.query(sql::kIdle, w.chains, w.signers);
   co_return read_keys(rows);
-}
-
-awaitable<> heartbeat(pg::Pool& pool, std::string node_id, std::string advertise_url, std::string version) {
-  pg::Batch batch;
-  batch.add(kHeartbeat, node_id, advertise_url, version).add(kForgetDead);
-  co_await pool.run(std::move(batch));
-}
-
-awaitable<> forget_node(pg::Pool& pool, std::string node_id, std::optional<std::chrono::milliseconds> timeout) {
-  pg::Batch batch;
-  batch.add(kForgetNode, node_id);
-  co_await pool.run(std::move(batch), {.timeout = timeout});
-}
-
-awaitable<std::vector<ClusterNode>> list_nodes(pg::Pool& pool) {
-  const auto rows = co_await pool.query(kNodes);
-  std::vector<ClusterNode> nodes;
-  for (const auto row : rows) {
-    nodes.push_back({.node_id = row.get<std::string>("node_id"),
-                     .advertise_url = row.get<std::string>("advertise_url"),
-                     .version = row.get<std::string>("version"),
-                     .started_at = row.get<TimePoint>("started_at"),
-                     .heartbeat_at = row.get<TimePoint>("heartbeat_at"),
-                     .leases = row.get<std::int64_t>("leases")});
-  }
-  co_return nodes;
 }
 
 }  // namespace fencepost::tx

@@ -1,4 +1,4 @@
-// The SQL of signer_lease and cluster_node. docs/correctness.md explains the locks, lease_protocol_pgtest.cpp tries to
+// The SQL of signer_lease. docs/correctness.md explains the locks, lease_protocol_pgtest.cpp tries to
 // break them.
 #pragma once
 
@@ -22,15 +22,6 @@ struct LeaseView {
   std::int64_t fencing_token = 0;
   bool expired = true;        // so that anybody may take it
   std::string advertise_url;  // of the owner; empty when it is not known or cannot be reached
-};
-
-struct ClusterNode {
-  std::string node_id;
-  std::string advertise_url;
-  std::string version;
-  TimePoint started_at;
-  TimePoint heartbeat_at;
-  std::int64_t leases = 0;
 };
 
 // The code of acquire_leases' refusal when a session that is no node's is in the way.
@@ -82,10 +73,5 @@ awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::
 
 // Of those, the ones without unfinished work.
 awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<SignerLease> leases);
-
-awaitable<> heartbeat(pg::Pool& pool, std::string node_id, std::string advertise_url, std::string version);
-awaitable<> forget_node(pg::Pool& pool, std::string node_id,
-                        std::optional<std::chrono::milliseconds> timeout = std::nullopt);
-awaitable<std::vector<ClusterNode>> list_nodes(pg::Pool& pool);
 
 }  // namespace fencepost::tx

@@ -5,6 +5,8 @@
 #include "tx/store/lease_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 
+#include "cluster/node_registry.hpp"
+
 namespace fencepost::tx {
 namespace {
 
@@ -209,7 +211,7 @@ TEST_F(LeaseStore, tells_who_leads_and_how_to_reach_it) {
     EXPECT_EQ(view->fencing_token, 1);
     EXPECT_FALSE(view->expired);
     EXPECT_EQ(view->advertise_url, "");
-    co_await heartbeat(pool, "node-a", "http://a:1", "v1");
+    co_await cluster::heartbeat(pool, {"node-a", "http://a:1", "v1"});
     view = co_await find_lease(pool, lease.key, LeaseTimes{});
     EXPECT_EQ(view->advertise_url, "http://a:1");
     co_await release_leases(pool, "node-a", {lease});
@@ -243,20 +245,20 @@ TEST_F(LeaseStore, orphans_are_signers_with_work_and_no_leader) {
 TEST_F(LeaseStore, nodes_are_listed_while_they_live_and_an_hour_longer) {
   const auto lease = signer_of("node-a");
   as_node("node-a", [&](pg::Pool& pool) -> awaitable<> {
-    co_await heartbeat(pool, "node-a", "http://a:1", "v1");
-    co_await heartbeat(pool, "node-b", "", "v1");
-    auto nodes = co_await list_nodes(pool);
+    co_await cluster::heartbeat(pool, {"node-a", "http://a:1", "v1"});
+    co_await cluster::heartbeat(pool, {"node-b", "", "v1"});
+    auto nodes = co_await cluster::list_nodes(pool);
     EXPECT_EQ(nodes.size(), 2u);
     EXPECT_EQ(nodes[0].node_id, "node-a");
     EXPECT_EQ(nodes[0].leases, 1);
     EXPECT_EQ(nodes[1].leases, 0);
     admin.must("UPDATE cluster_node SET heartbeat_at = clock_timestamp() - interval '2 h'");
-    co_await heartbeat(pool, "node-c", "", "v1");
-    nodes = co_await list_nodes(pool);
+    co_await cluster::heartbeat(pool, {"node-c", "", "v1"});
+    nodes = co_await cluster::list_nodes(pool);
     // node-a is still some lease's owner: its sessions must be known by name.
     EXPECT_EQ(nodes.size(), 2u);
-    co_await forget_node(pool, "node-c");
-    nodes = co_await list_nodes(pool);
+    co_await cluster::forget_node(pool, "node-c");
+    nodes = co_await cluster::list_nodes(pool);
     EXPECT_EQ(nodes.size(), 1u);
     EXPECT_EQ(nodes[0].node_id, "node-a");
   });

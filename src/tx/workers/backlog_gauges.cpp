@@ -13,12 +13,12 @@ BacklogGauges::BacklogGauges(ChainContext& chain)
 
 Metrics::Gauge& BacklogGauges::open_gauge(const std::string& state) {
   return chain_.metrics.gauge("tx_backlog", "Open transactions of the signers that this node leads",
-                              {{"chain", chain_.options.name}, {"state", state}});
+                              {{"chain", chain_.evm_chain.name()}, {"state", state}});
 }
 
 Metrics::Gauge& BacklogGauges::age_gauge(const std::string& signer) {
   return chain_.metrics.gauge("tx_oldest_open_seconds", "Age of the oldest open transaction of a signer",
-                              {{"chain", chain_.options.name}, {"signer", signer}});
+                              {{"chain", chain_.evm_chain.name()}, {"signer", signer}});
 }
 
 awaitable<Worker::Next> BacklogGauges::refresh() {
@@ -42,7 +42,8 @@ awaitable<Worker::Next> BacklogGauges::refresh() {
   open_gauge("ALLOCATED").Set(static_cast<double>(sum.allocated));
   open_gauge("TRACKING").Set(static_cast<double>(sum.tracking));
   open_gauge("STUCK").Set(static_cast<double>(sum.stuck));
-  chain_.metrics.gauge("receipt_backlog", "Broadcast transactions without a receipt", {{"chain", chain_.options.name}})
+  chain_.metrics
+      .gauge("receipt_backlog", "Broadcast transactions without a receipt", {{"chain", chain_.evm_chain.name()}})
       .Set(static_cast<double>(sum.without_receipt));
   co_return Worker::Next::kRest;
 }

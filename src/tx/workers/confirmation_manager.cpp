@@ -85,7 +85,7 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
 }
 
 // Again and again until the new branch is final: before that it may be the one that dies.
-awaitable<> ConfirmationManager::look_for_violations(const FinalBlock& final) {
+awaitable<> ConfirmationManager::look_for_violations(const evm::FinalBlock& final) {
   const auto undone = *undone_;
   const auto found = co_await report_finality_violations(chain_.database.pool(), chain_.node(), chain_.chain_id(),
                                                          undone.above, final.number, chain_.follower.window());
@@ -113,14 +113,14 @@ awaitable<Worker::Next> ConfirmationManager::advance() {
       throw;
     }
   }
-  const auto final = co_await final_block(chain_);
+  const auto final = co_await chain_.evm_chain.final_block();
   if (final) co_await finish(*final);
   if (final && undone_) co_await look_for_violations(*final);
   if (chain_.options.confirmations.progress) co_await tell_progress(final ? final->number : -1);
   co_return Worker::Next::kRest;
 }
 
-awaitable<> ConfirmationManager::finish(FinalBlock final) {
+awaitable<> ConfirmationManager::finish(evm::FinalBlock final) {
   Asked asked;
   MinedPlace after;
   for (bool more = true; more;) {
@@ -146,7 +146,7 @@ awaitable<> ConfirmationManager::finish(FinalBlock final) {
 }
 
 // By the node's own walk; and where a tag says what is final, also by the endpoint that said it.
-awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& tx, const FinalBlock& final,
+awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& tx, const evm::FinalBlock& final,
                                                                  Asked& asked) {
   const auto own = chain_.follower.window().contains(tx.block, tx.block_hash);
   if (own == false) co_return false;
@@ -165,13 +165,14 @@ awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& 
 }
 
 // As many as made it final: what came on top later says nothing more.
-std::size_t ConfirmationManager::kept_blocks(const MinedTx& tx, const FinalBlock& final) const {
-  const auto& rule = chain_.options.confirmations.required;
-  const auto wanted = rule.kind == Finality::Kind::kDepth ? std::int64_t{rule.depth} + 1 : final.number - tx.block + 1;
+std::size_t ConfirmationManager::kept_blocks(const MinedTx& tx, const evm::FinalBlock& final) const {
+  const auto& rule = chain_.evm_chain.finality();
+  const auto wanted =
+      rule.kind == evm::FinalityRule::Kind::kDepth ? std::int64_t{rule.depth} + 1 : final.number - tx.block + 1;
   return std::min(static_cast<std::size_t>(wanted), kListLimit);
 }
 
-std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const FinalBlock& final,
+std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const evm::FinalBlock& final,
                                                std::optional<bool> canonical) {
   const auto* head = chain_.follower.window().head();
   if (head == nullptr) return std::nullopt;

@@ -6,7 +6,6 @@
 
 #include "runtime/worker.hpp"
 #include "tx/service/chain_context.hpp"
-#include "tx/service/final_block.hpp"
 #include "tx/store/work_store.hpp"
 
 namespace fencepost::tx {
@@ -30,14 +29,14 @@ class ConfirmationManager {
 
   awaitable<Worker::Next> advance();
   awaitable<> withdraw_dead(bool head_went_back);
-  awaitable<> finish(FinalBlock final);
-  awaitable<> look_for_violations(const FinalBlock& final);
+  awaitable<> finish(evm::FinalBlock final);
+  awaitable<> look_for_violations(const evm::FinalBlock& final);
   awaitable<> tell_progress(std::int64_t final_number);
-  awaitable<std::optional<bool>> is_canonical(const MinedTx& tx, const FinalBlock& final, Asked& asked);
-  std::size_t kept_blocks(const MinedTx& tx, const FinalBlock& final) const;
+  awaitable<std::optional<bool>> is_canonical(const MinedTx& tx, const evm::FinalBlock& final, Asked& asked);
+  std::size_t kept_blocks(const MinedTx& tx, const evm::FinalBlock& final) const;
   // What its consumers have not been told yet, if there is anything.
   std::optional<Step> announcement_step(const MinedTx& tx, bool only_new_fork);
-  std::optional<Step> judge(const MinedTx& tx, const FinalBlock& final, std::optional<bool> canonical);
+  std::optional<Step> judge(const MinedTx& tx, const evm::FinalBlock& final, std::optional<bool> canonical);
 
   ChainContext& chain_;
   Metrics::Counter& new_fork_total_;

@@ -17,7 +17,7 @@ NonceKeeper::NonceKeeper(ChainContext& chain)
     : chain_(chain),
       mismatched_(chain.metrics.gauge("signer_needs_reconcile",
                                       "Signers that this node leads and that wait for an operator",
-                                      {{"chain", chain.options.name}})),
+                                      {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
           {.name = "tx_nonce_keeper", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},

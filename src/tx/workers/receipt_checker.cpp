@@ -47,7 +47,7 @@ struct ReceiptChecker::StaleBatch {
 ReceiptChecker::ReceiptChecker(ChainContext& chain)
     : chain_(chain),
       checks_(chain.home, "receipt checks", chain.options.confirmations.receipt_workers),
-      missing_(chain.options.name, chain.metrics),
+      missing_(chain.evm_chain.name(), chain.metrics),
       submit_to_mined_(chain.metrics.latency("tx_submit_to_mined_seconds", "From the first broadcast to the receipt")),
       worker_(
           chain.home,
@@ -183,10 +183,26 @@ awaitable<> ReceiptChecker::check_missing() {
   co_await store(std::move(found));
 }
 
+void ReceiptChecker::on_missed() {
+  missed_since_ = std::chrono::steady_clock::now();
+  worker_.wake();
+}
+
+// After missed blocks: transactions that were not looked at since.
+std::chrono::milliseconds ReceiptChecker::stale_after() {
+  const auto timeout = chain_.options.confirmations.stale_receipt_timeout;
+  if (!missed_since_) return timeout;
+  const auto since = std::chrono::steady_clock::now() - *missed_since_;
+  return std::min(timeout, std::chrono::duration_cast<std::chrono::milliseconds>(since));
+}
+
 awaitable<Worker::Next> ReceiptChecker::check_stale() {
-  const auto matches = co_await stale_receipts(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                               chain_.options.confirmations.stale_receipt_timeout, kStaleLimit);
-  if (matches.empty() || chain_.follower.window().empty()) co_return Worker::Next::kRest;
+  const auto missed_since = missed_since_;
+  const auto matches =
+      co_await stale_receipts(chain_.database.pool(), chain_.node(), chain_.chain_id(), stale_after(), kStaleLimit);
+  if (chain_.follower.window().empty()) co_return Worker::Next::kRest;
+  if (matches.size() < kStaleLimit && missed_since_ == missed_since) missed_since_.reset();
+  if (matches.empty()) co_return Worker::Next::kRest;
   const auto done = std::make_shared<Completion<bool>>(chain_.home);
   const auto found = std::make_shared<std::vector<std::pair<Match, evm::Receipt>>>();
   const auto left = std::make_shared<std::size_t>((matches.size() + kHashesPerBatch - 1) / kHashesPerBatch);

@@ -23,6 +23,9 @@ class ReceiptChecker {
   void wake() { worker_.wake(); }
 
   awaitable<> on_blocks(const std::vector<evm::Block>& blocks);
+  // Blocks went by unseen: every open transaction's receipt is asked for by hash, once, without waiting for the
+  // timeout.
+  void on_missed();
 
  private:
   struct StaleBatch;
@@ -30,6 +33,7 @@ class ReceiptChecker {
   awaitable<Worker::Next> check();
   awaitable<> check_missing();
   awaitable<Worker::Next> check_stale();
+  std::chrono::milliseconds stale_after();
   awaitable<> check_batch(std::shared_ptr<StaleBatch> batch);
   awaitable<> store(std::vector<std::pair<Match, evm::Receipt>> found);
   // Those that somebody moved first.
@@ -37,6 +41,7 @@ class ReceiptChecker {
   void count(std::string_view result, std::size_t n);
 
   ChainContext& chain_;
+  std::optional<std::chrono::steady_clock::time_point> missed_since_;
   TaskGroup checks_;
   MissingReceipts missing_;
   Metrics::Histogram& submit_to_mined_;

@@ -4,7 +4,6 @@
 
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
-#include "tx/service/final_block.hpp"
 #include "tx/service/receipt_steps.hpp"
 
 namespace fencepost::tx {
@@ -176,7 +175,7 @@ awaitable<std::optional<StuckWatcher::Evidence>> StuckWatcher::gather(const Open
   Evidence evidence;
   auto& facts = evidence.facts;
   NonceFacts nonce{.at_head = nonce_at_head};
-  if (const auto final = co_await final_block(chain_)) {
+  if (const auto final = co_await chain_.evm_chain.final_block()) {
     facts.final_number = final->number;
     nonce.at_final = co_await nonce_at_final(head.lease.key.signer, final->number, endpoint);
   }

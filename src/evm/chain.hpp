@@ -1,0 +1,96 @@
+// One chain as this node sees it: its endpoints, the headers it has read, the walk along its blocks, and which of them
+// are final. No domain owns it; every domain that needs the chain shares this one.
+//
+// Everything runs on one loop, home(). Other loops may call only what says so.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "base/secret.hpp"
+#include "evm/block_follower.hpp"
+#include "evm/evm_connector.hpp"
+#include "evm/finality_rule.hpp"
+#include "evm/header_store.hpp"
+#include "evm/json_rpc.hpp"
+#include "http/client.hpp"
+#include "pg/database.hpp"
+#include "runtime/metrics.hpp"
+#include "runtime/runtime.hpp"
+
+namespace fencepost::evm {
+
+struct ChainOptions {
+  std::string name;
+  std::int64_t chain_id = 0;
+  std::vector<Secret> rpc_urls;  // in order of preference; they often carry credentials
+  std::chrono::milliseconds poll_interval{1000};
+  FinalityRule finality;
+};
+
+// What a node knows about a chain.
+struct ChainStatus {
+  std::int64_t chain_id = 0;
+  std::string name;
+  std::optional<BlockHeader> head;
+  bool synced = false;
+  FinalityRule finality;
+  std::vector<EndpointStatus> endpoints;
+};
+
+// The highest final block on the node's own branch.
+struct FinalBlock {
+  std::int64_t number = 0;
+  Endpoint endpoint;  // the one that named it; none: counted from the node's own head
+};
+
+class Chain {
+ public:
+  struct Parts {
+    Runtime& runtime;
+    pg::Database& database;
+    const Clock& clock;
+    Random& random;
+    Metrics& metrics;
+  };
+  // `loop`: the loop of the runtime that the chain lives on.
+  Chain(const Parts& parts, std::size_t loop, ChainOptions options);
+
+  // Any loop.
+  std::int64_t id() const { return options_.chain_id; }
+  const std::string& name() const { return options_.name; }
+  const FinalityRule& finality() const { return options_.finality; }
+  Executor home() const { return home_; }
+  awaitable<ChainStatus> status();
+
+  // On home().
+  ChainConnector& connector() { return connector_; }
+  BlockFollower& follower() { return follower_; }
+
+  // Nothing while it cannot be said: no head yet, a chain shorter than the depth, or a tag that no endpoint gives or
+  // that names a block which is not on the node's own branch. On home().
+  awaitable<std::optional<FinalBlock>> final_block();
+
+  // Any loop. Domains subscribe to the follower before start. An endpoint with another chain's id is logged and left
+  // out; a chain that does not answer is waited for.
+  awaitable<> start();
+  awaitable<> stop();
+
+ private:
+  ChainStatus status_now() const;
+
+  ChainOptions options_;
+  Executor home_;
+  http::Client http_;
+  JsonRpcClient rpc_;
+  EvmConnector connector_;
+  PgHeaderStore headers_;
+  BlockFollower follower_;
+};
+
+}  // namespace fencepost::evm

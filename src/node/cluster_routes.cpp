@@ -1,0 +1,90 @@
+#include "node/cluster_routes.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "http/request_reader.hpp"
+
+#include "cluster/node_registry.hpp"
+
+namespace fencepost {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Request;
+using http::Response;
+using http::Verb;
+
+json::value time_json(const std::optional<TimePoint>& at) {
+  return at ? json::value(to_rfc3339(*at)) : json::value(nullptr);
+}
+
+json::value text_or_null(const std::string& text) {
+  return text.empty() ? json::value(nullptr) : json::value(text);
+}
+
+json::object to_json(const evm::EndpointStatus& endpoint) {
+  return {{"label", endpoint.label},
+          {"healthy", !endpoint.wrong_chain && !endpoint.cooling_until},
+          {"wrongChain", endpoint.wrong_chain},
+          {"consecutiveFailures", endpoint.consecutive_failures},
+          {"coolingUntil", time_json(endpoint.cooling_until)},
+          {"latencyMs", static_cast<double>(endpoint.latency.count()) / 1000}};
+}
+
+json::object to_json(const evm::ChainStatus& chain) {
+  json::value head(nullptr);
+  if (chain.head) {
+    head = {{"number", chain.head->number},
+            {"hash", chain.head->hash},
+            {"time", to_rfc3339(TimePoint(std::chrono::seconds(chain.head->timestamp)))}};
+  }
+  json::array endpoints;
+  for (const auto& endpoint : chain.endpoints) endpoints.push_back(to_json(endpoint));
+  return {{"chainId", chain.chain_id},
+          {"name", chain.name},
+          {"head", std::move(head)},
+          {"synced", chain.synced},
+          {"confirmationsRequired", to_string(chain.finality)},
+          {"endpoints", std::move(endpoints)}};
+}
+
+json::object to_json(const cluster::ClusterNode& node, bool alive) {
+  return {{"nodeId", node.node_id},
+          {"advertiseUrl", text_or_null(node.advertise_url)},
+          {"version", node.version},
+          {"alive", alive},
+          {"leases", node.leases},
+          {"startedAt", to_rfc3339(node.started_at)},
+          {"heartbeatAt", to_rfc3339(node.heartbeat_at)}};
+}
+
+awaitable<Response> get_chains(Request& request, ClusterRoutesParts parts) {
+  check_query(request, {});
+  json::array items;
+  for (const auto& chain : parts.chains) {
+    const auto status = co_await chain->status();
+    items.push_back(to_json(status));
+  }
+  co_return Response::json(200, json::object{{"items", std::move(items)}, {"nextCursor", nullptr}});
+}
+
+awaitable<Response> get_nodes(Request& request, ClusterRoutesParts parts) {
+  check_query(request, {});
+  const auto nodes = co_await cluster::list_nodes(parts.database.pool());
+  const auto alive = cluster::alive_nodes(nodes, parts.heartbeat_interval);
+  json::array items;
+  for (std::size_t i = 0; i < nodes.size(); ++i) items.push_back(to_json(nodes[i], alive[i]));
+  co_return Response::json(200, json::object{{"items", std::move(items)}, {"nextCursor", nullptr}});
+}
+
+}  // namespace
+
+void add_cluster_routes(http::Router& router, const ClusterRoutesParts& parts) {
+  const auto read = Access::scope("tx:read");
+  router.add({Verb::kGet, "/api/v1/chains", read, [parts](Request& r) { return get_chains(r, parts); }});
+  router.add({Verb::kGet, "/api/v1/nodes", read, [parts](Request& r) { return get_nodes(r, parts); }});
+}
+
+}  // namespace fencepost

@@ -1,0 +1,59 @@
+// The workers of one loop, owned together: made in one place, started in that order, stopped all at once.
+//
+//   auto& submitter = workers.add<Submitter>(context);
+//
+// A worker has `void start()` and `awaitable<> stop()`, both for the loop's thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/async.hpp"
+#include "runtime/gather.hpp"
+
+namespace fencepost {
+
+class WorkerSet {
+ public:
+  // The worker lives as long as the set.
+  template <class W, class... Args>
+  W& add(Args&&... args) {
+    auto worker = std::make_shared<W>(std::forward<Args>(args)...);
+    W& added = *worker;
+    members_.push_back({.worker = std::move(worker),
+                        .start = [&added] { added.start(); },
+                        .stop = [&added] { return stop_one(added); }});
+    return added;
+  }
+
+  void start() {
+    for (const auto& member : members_) member.start();
+  }
+
+  // All at once: a step that takes long delays only its own worker's end.
+  awaitable<> stop() {
+    std::vector<awaitable<bool>> stops;
+    stops.reserve(members_.size());
+    for (const auto& member : members_) stops.push_back(member.stop());
+    co_await gather(std::move(stops));
+  }
+
+ private:
+  struct Member {
+    std::shared_ptr<void> worker;
+    std::function<void()> start;
+    std::function<awaitable<bool>()> stop;
+  };
+
+  template <class W>
+  static awaitable<bool> stop_one(W& worker) {
+    co_await worker.stop();
+    co_return true;
+  }
+
+  std::vector<Member> members_;
+};
+
+}  // namespace fencepost

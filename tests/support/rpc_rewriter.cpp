@@ -1,0 +1,91 @@
+#include "tests/support/rpc_rewriter.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "http/client.hpp"
+
+namespace fencepost::test {
+
+namespace json = boost::json;
+
+RpcRewriter::RpcRewriter(std::string url)
+    : url_(std::move(url)), server_([this](http::Router& router) {
+        router.add({http::Verb::kPost, "/", http::Access::open(), [this](http::Request& r) { return answer(r); }});
+      }) {}
+
+void RpcRewriter::change(const std::string& method, Change change) {
+  const std::lock_guard lock(mutex_);
+  changes_[method] = std::move(change);
+}
+
+void RpcRewriter::answer_null(const std::string& method) {
+  change(method, [](const json::object&, json::object reply) {
+    reply["result"] = nullptr;
+    return reply;
+  });
+}
+
+void RpcRewriter::answer_error(const std::string& method, int code, const std::string& message) {
+  change(method, [code, message](const json::object&, json::object reply) {
+    reply.erase("result");
+    reply["error"] = {{"code", code}, {"message", message}};
+    return reply;
+  });
+}
+
+void RpcRewriter::pass(const std::string& method) {
+  const std::lock_guard lock(mutex_);
+  changes_.erase(method);
+}
+
+void RpcRewriter::pass_all() {
+  const std::lock_guard lock(mutex_);
+  changes_.clear();
+}
+
+std::size_t RpcRewriter::changed(const std::string& method) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = counts_.find(method);
+  return it == counts_.end() ? 0 : it->second;
+}
+
+awaitable<http::Response> RpcRewriter::answer(http::Request& request) {
+  const std::string body(request.body());
+  const auto executor = co_await this_executor();
+  http::Client client(executor, {});
+  http::ClientRequest onward{
+      .method = "POST", .url = url_, .headers = {{"Content-Type", "application/json"}}, .body = body};
+  const auto reply = co_await client.send(std::move(onward));
+  if (!reply) co_return http::Response::text(502, reply.error().to_string());
+  if (reply->status != 200) co_return http::Response::text(reply->status, reply->body);
+  co_return http::Response::json(200, rewrite(json::parse(body), json::parse(reply->body)));
+}
+
+json::value RpcRewriter::rewrite(const json::value& request, json::value reply) {
+  if (request.is_object()) return rewrite_one(request.as_object(), std::move(reply.as_object()));
+  // A server may answer a batch in any order.
+  std::map<std::string, const json::object*> calls;
+  for (const auto& call : request.as_array()) calls.emplace(json::serialize(call.at("id")), &call.as_object());
+  for (auto& one : reply.as_array()) {
+    const auto& call = *calls.at(json::serialize(one.at("id")));
+    one = rewrite_one(call, std::move(one.as_object()));
+  }
+  return reply;
+}
+
+json::object RpcRewriter::rewrite_one(const json::object& call, json::object reply) {
+  const std::string method(call.at("method").as_string());
+  Change change;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = changes_.find(method);
+    if (it == changes_.end()) return reply;
+    ++counts_[method];
+    change = it->second;
+  }
+  return change(call, std::move(reply));
+}
+
+}  // namespace fencepost::test

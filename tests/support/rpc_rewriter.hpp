@@ -1,0 +1,54 @@
+// A JSON-RPC proxy that changes replies, method by method: an endpoint that lies, forgets or refuses.
+//
+//   RpcRewriter endpoint(anvil.url());
+//   endpoint.answer_null("eth_getTransactionReceipt");
+//   … a node that uses endpoint.url() …
+//   endpoint.pass_all();
+//
+// Calls in a batch are changed one by one. Any thread may call anything.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <boost/json/object.hpp>
+
+#include "http/http_test_support.hpp"
+
+namespace fencepost::test {
+
+class RpcRewriter {
+ public:
+  // Gets the call and the reply of the server behind; gives the reply that the client sees. Called on the proxy's
+  // loops.
+  using Change = std::function<boost::json::object(const boost::json::object& call, boost::json::object reply)>;
+
+  explicit RpcRewriter(std::string url);
+
+  std::string url() const { return server_.url("/"); }
+
+  void change(const std::string& method, Change change);
+  void answer_null(const std::string& method);
+  void answer_error(const std::string& method, int code, const std::string& message);
+  void pass(const std::string& method);
+  void pass_all();
+
+  // How many replies of the method were changed since the start.
+  std::size_t changed(const std::string& method) const;
+
+ private:
+  awaitable<http::Response> answer(http::Request& request);
+  boost::json::value rewrite(const boost::json::value& request, boost::json::value reply);
+  boost::json::object rewrite_one(const boost::json::object& call, boost::json::object reply);
+
+  std::string url_;
+  mutable std::mutex mutex_;  // guards the two below
+  std::map<std::string, Change> changes_;
+  std::map<std::string, std::size_t> counts_;
+  http::testing::TestServer server_;
+};
+
+}  // namespace fencepost::test
