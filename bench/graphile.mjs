@@ -1,4 +1,4 @@
-// Adds JOBS jobs to graphile-worker and runs them, none of which does anything; prints how many it ran per second.
+// Adds JOBS jobs that do nothing to graphile-worker, runs them, and prints how many it ran per second.
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
 
 const connectionString = process.env.DATABASE_URL;

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# How fast the HTTP server answers a small JSON GET, against nginx serving a static file of the same size, both
-# driven by wrk with 64 connections in alternating rounds.
+# Compares the HTTP server answering a small JSON GET with nginx serving a static file of the same size. wrk drives both
+# with 64 connections, in alternating rounds.
 #
 #   bench/http.sh path/to/http_bench_server
 #
-# Prints one line with the medians and their ratio; the exit code is 1 when the ratio is under the bar.
+# Prints one line with the medians and their ratio. The exit code is 1 if the ratio is below the bar.
 set -euo pipefail
 
 server=${1:?usage: bench/http.sh path/to/http_bench_server}
@@ -22,7 +22,7 @@ await "the server" grep -q '^port ' "$dir/server.out"
 server_port=$(awk '/^port /{print $2}' "$dir/server.out")
 await "the server" fetch "$server_port"
 
-# nginx cannot be asked for any free port, so one where nobody answers is tried.
+# nginx cannot choose a free port itself, so pick a random port on which no program answers.
 free_port() {
   local port
   while port=$((20000 + RANDOM % 30000)); (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done

@@ -1,6 +1,6 @@
-// A server to measure: GET /small answers a small JSON document through the real server and router.
+// The server that bench/http.sh measures: GET /small answers a small JSON document through the real server and router.
 //
-//   http_bench_server [port]     0 or nothing: any free port. Prints "port N" and serves until SIGINT or SIGTERM.
+//   http_bench_server [port]     Default: any free port. Prints "port N" and serves until SIGINT or SIGTERM.
 #include <charconv>
 #include <string_view>
 

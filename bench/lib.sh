@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154  # set here or there, used there or here
-# What the benchmarks of a whole node share. Sourced with `set -euo pipefail` in force; `build` names the build tree.
-# Programs that a benchmark starts are ended by `finish`, which runs at exit, in the order of `started`.
+# shellcheck disable=SC2034,SC2154  # variables are shared with the script that sources this file
+# Functions for the benchmarks of a whole node. Requires: `set -euo pipefail`, and `build` names the build tree.
+# `finish` runs at exit and stops the programs in `started`, in that order.
 seconds=${SECONDS_PER_ROUND:-8}
 rounds=${ROUNDS:-3}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=$(mktemp -d)
-chmod 755 "$dir" # the database and nginx run as other users when this one is root
+chmod 755 "$dir" # for root, the database and nginx run as other users
 started=() status=0
 finish() {
   local pid
@@ -16,7 +16,7 @@ finish() {
 }
 trap finish EXIT
 
-# await "what" command…: up to 60 s.
+# await DESCRIPTION COMMAND…: retries the command until it succeeds, for up to 60 s.
 await() {
   local awaited=$1 i
   shift
@@ -24,14 +24,14 @@ await() {
     "$@" >/dev/null 2>&1 && return 0
     sleep 0.1
   done
-  echo "bench: $awaited did not come" >&2
+  echo "bench: gave up after 60 s of waiting for $awaited; the output of the programs:" >&2
   cat "$dir"/*.out >&2
   exit 1
 }
 
 json() { sed -n "s|.*\"$1\":\"\{0,1\}\([^\",}]*\).*|\1|p" "$2"; }
 
-# up OPTION…: a node with everything it needs; sets node_pid, url, KEY and dsn.
+# up OPTION…: starts a node with everything it needs; sets node_pid, url, KEY and dsn.
 up() {
   "$build/fencepost" up --port 0 --data-dir "$dir/up" "$@" >"$dir/up.out" 2>&1 &
   node_pid=$!
@@ -41,7 +41,8 @@ up() {
   export KEY
 }
 
-# drive SCRIPT ITEMS CONNECTIONS: "items per second, p50 of a request in µs"; what the script wants is in the environment.
+# drive SCRIPT ITEMS CONNECTIONS: prints "items per second, p50 of a request in µs". The script reads its settings from
+# the environment.
 drive() {
   local value p50 errors
   read -r value p50 errors < <(

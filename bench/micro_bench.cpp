@@ -1,4 +1,4 @@
-// Pure things on hot paths, one at a time: what a change to them costs.
+// Times pure functions of hot paths, one at a time: run it before and after a change to them.
 #include <benchmark/benchmark.h>
 
 #include "base/clock.hpp"

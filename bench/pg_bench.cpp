@@ -1,13 +1,13 @@
-// How fast the database layer is, on a private cluster with the durability of production.
+// Measures the database layer, on a private cluster with the durability of production.
 //
-//   pg_bench [select] [pipeline]     nothing named: both
+//   pg_bench [select] [pipeline]     without arguments: both
 //
-// select     a prepared primary-key lookup by 16 coroutines through Database with its default options, against
+// select     a prepared primary-key lookup by 16 coroutines through Database with its default options, compared with
 //            pgbench with 16 clients doing the same on the same cluster
-// pipeline   100 of those lookups as one Batch, against the same 100 awaited one by one on the same connection
+// pipeline   100 of those lookups as one Batch, compared with the same 100 awaited one by one on the same connection
 //
-// Both sides of a comparison take turns, ROUNDS times (3) for SECONDS_PER_ROUND (5) each, and their medians make the
-// ratio: what else the machine is doing then hits both. The exit code is 1 when a bar is missed.
+// Both sides of a comparison take turns, so that other load on the machine affects both: ROUNDS times (default 3) for
+// SECONDS_PER_ROUND (default 5) each. The result is the ratio of the medians. The exit code is 1 if a bar is missed.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -32,7 +32,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kClients = 16;
 constexpr int kBatchSize = 100;
-constexpr int kAccounts = 100'000;  // what pgbench makes at scale 1
+constexpr int kAccounts = 100'000;  // rows that pgbench creates at scale 1
 constexpr double kSelectBar = 1.0;
 constexpr double kPipelineBar = 5.0;
 
@@ -45,7 +45,7 @@ int setting(const char* name, int otherwise) {
   int value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size() || value < 1) {
-    throw Exception(invalid("bad_setting", fmt::format("{} must be a positive number", name)));
+    throw Exception(invalid("bad_setting", fmt::format("{}={}: expected a positive integer", name, text)));
   }
   return value;
 }
@@ -67,7 +67,7 @@ class Pgbench {
     constexpr std::string_view kMark = "tps = ";
     const auto at = said.find(kMark);
     const double tps = at == std::string::npos ? 0 : std::strtod(said.c_str() + at + kMark.size(), nullptr);
-    if (tps <= 0) throw Exception(internal("pgbench", "pgbench did not say how fast it was: " + said));
+    if (tps <= 0) throw Exception(internal("pgbench", "pgbench printed no \"tps = \" line: " + said));
     return tps;
   }
 
@@ -114,7 +114,7 @@ awaitable<> client(pg::Pool& pool, std::uint32_t seed, SteadyClock::time_point e
   }
 }
 
-// The clients of one loop; the answers they got.
+// Runs the clients of one loop; returns how many answers they got.
 awaitable<std::uint64_t> clients(pg::Database& db, std::uint32_t first, int count, SteadyClock::time_point end) {
   auto& pool = db.pool();
   std::uint64_t answered = 0;
@@ -126,7 +126,7 @@ awaitable<std::uint64_t> clients(pg::Database& db, std::uint32_t first, int coun
   co_return answered;
 }
 
-// Answers per second, with the clients spread over all loops.
+// Returns the answers per second, with the clients spread over all loops.
 awaitable<double> lookups(Runtime& runtime, pg::Database& db, std::chrono::seconds time) {
   const auto start = SteadyClock::now();
   std::atomic<std::uint64_t> answered{0};
@@ -140,7 +140,7 @@ awaitable<double> lookups(Runtime& runtime, pg::Database& db, std::chrono::secon
   co_return static_cast<double>(answered) / std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-// Asks through a Database of `loops` loops (0: as many as the daemon would have).
+// Sends lookups through a Database of `loops` loops (0: as many as the daemon would have).
 class Asker {
  public:
   Asker(const pg::EmbeddedCluster& cluster, std::size_t loops)
@@ -182,7 +182,7 @@ bool bench_select(const pg::EmbeddedCluster& cluster, const Pgbench& pgbench, in
 
 // --- pipeline ---------------------------------------------------------------------------------------------------
 
-// Runs `batches` until the time is up; statements per second.
+// Runs `batches` until the time is up; returns statements per second.
 awaitable<double> repeat(pg::Connection& connection, std::vector<pg::Batch> batches, std::chrono::seconds time) {
   const auto start = SteadyClock::now();
   std::uint64_t statements = 0;

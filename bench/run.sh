@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the benchmarks and sums up which bars were reached. `./fp bench [filter]` builds and calls this.
+# Runs the benchmarks and prints which bars were reached. `./fp bench [filter]` builds and calls this.
 #
-#   bench/run.sh [filter]     those of pg-select, pg-pipeline, http-get, tx-create, tx-batch, tx-lifecycle,
-#                             tx-latency, tx-memory, transfer-sync, transfer-pool, transfer-latency and micro whose
-#                             name contains the filter
+#   bench/run.sh [filter]     runs each benchmark whose name contains the filter: pg-select, pg-pipeline, http-get,
+#                             tx-create, tx-batch, tx-lifecycle, tx-latency, tx-memory, transfer-sync, transfer-pool,
+#                             transfer-latency, micro
 #
-# The programs are taken from $FENCEPOST_BUILD (build/bench). ROUNDS and SECONDS_PER_ROUND change how long the loads
-# run. The exit code is 1 when a bar is missed or a benchmark failed.
+# $FENCEPOST_BUILD (default build/bench) is the build tree with the programs. ROUNDS and SECONDS_PER_ROUND set how long
+# the loads run. The exit code is 1 if a bar is missed or a benchmark fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,10 +26,11 @@ bench() {
   if ! "$@" | tee -a "$lines"; then failed+=("$name"); fi
 }
 
-# Throughput shares the machine with whoever else is on it; latency hardly does. A busy machine so flatters the slow side.
+# Other programs on the machine take throughput from a pipeline, and hardly any from a program that waits for each round
+# trip. So a busy machine favours the slower program.
 read -r load _ </proc/loadavg
 if awk -v load="$load" -v cpus="$(nproc)" 'BEGIN { exit !(load > cpus / 2) }'; then
-  echo "note: the machine is busy (load $load on $(nproc) CPUs); expect lower ratios than on a calm one" >&2
+  echo "note: the machine is busy (load $load on $(nproc) CPUs); expect lower ratios than on an idle one" >&2
 fi
 
 bench pg-select "$build/pg_bench" select
@@ -48,7 +49,7 @@ if ((matched == 0)); then
   exit 2
 fi
 printf '\n==> bars\n'
-grep -F '(bar ' "$lines" || echo "none among these"
+grep -F '(bar ' "$lines" || echo "none of these benchmarks has a bar"
 if ((${#failed[@]} > 0)); then
   echo "missed or failed: ${failed[*]}"
   exit 1

@@ -1,9 +1,10 @@
-// A chain that costs next to nothing, to measure what stands in front of it: it takes every transaction as it comes and
-// mines all of them in the next block. No accounts, no execution, no signatures; tests use real chains.
+// A chain that takes almost no processor time, so that a benchmark measures the node and not the chain. It accepts
+// every transaction and mines all of them in the next block. It has no accounts and no execution, and checks no
+// signatures. Tests use real chains.
 //
 //   stub_chain_server [block interval in ms]    Prints "port N" and serves until SIGINT or SIGTERM.
 //
-// GET /calls: how many JSON-RPC calls of which method it has answered.
+// GET /calls answers how many JSON-RPC calls it has answered, by method.
 #include <charconv>
 #include <deque>
 #include <map>
@@ -43,7 +44,7 @@ std::string quantity(std::int64_t number) {
   return fmt::format("0x{:x}", number);
 }
 
-// On one loop, so without locks.
+// Runs on one loop, so it needs no locks.
 class StubChain {
  public:
   StubChain() { mine(); }

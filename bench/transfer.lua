@@ -1,5 +1,7 @@
--- wrk: POST /api/v1/transfers. MODE: sync or pool; SHAPE: random (1,000 members pay each other), hot (one payer) or
--- opposite (two members pay each other); GUILD.
+-- A script for wrk: POST /api/v1/transfers. It reads from the environment:
+--   MODE   sync or pool
+--   SHAPE  random (1,000 members pay each other), hot (one payer) or opposite (two members pay each other)
+--   GUILD  the guild's id
 dofile(os.getenv("HERE") .. "/wrk_post.lua")
 local mode, shape, guild = os.getenv("MODE"), os.getenv("SHAPE"), os.getenv("GUILD")
 local count = 0

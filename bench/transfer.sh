@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# shellcheck disable=SC2317  # functions that `await` calls
+# shellcheck disable=SC2317  # `await` calls some functions by name
 #
-# How fast transfers are made, beside two programs doing the same on the same PostgreSQL:
-#   F1  pgbench, one function call for each transfer (two updates and an insert, accounts locked in order), 16 clients
-#   F2  graphile-worker running a job that does nothing for each transfer
+# Compares transfers with two other programs on the same PostgreSQL:
+#   F1  pgbench with 16 clients: one function call per transfer (two updates and an insert, accounts locked in order)
+#   F2  graphile-worker: one job that does nothing per transfer
 #
 #   bench/transfer.sh sync|pool|latency path/to/build
 #
-#   sync     POST /api/v1/transfers, mode sync, over 16 and 64 connections: random members, one hot payer, opposite pairs;
-#            payers are government accounts, then members whose cooldown is 0 and whose limit never binds
-#   pool     POST /api/v1/transfers/batch over 16 and 64 connections, 3,200 under way at a time, from the first request to
-#            the last that is completed; the same shapes and payers; also which share of the row updates was HOT
-#   latency  one transfer in the pool at a time on an idle node, from its creation until another session sees it completed
+#   sync     POST /api/v1/transfers, mode sync, over 16 and 64 connections: random members, one hot payer, opposite
+#            pairs. Payers are government accounts, then members with no cooldown and a limit that is never reached
+#   pool     POST /api/v1/transfers/batch over 16 and 64 connections, 3,200 transfers in flight, from the first request
+#            to the last completion. The same shapes and payers. Also prints which share of the row updates was HOT
+#   latency  one transfer in the pool at a time on an idle node, from creation until another session sees it completed
 #
-# Prints one line for each with the ratio to its floor; the exit code is 1 when one is under its bar.
+# Prints one line per comparison with the ratio to its floor. The exit code is 1 if a ratio is below its bar.
 set -euo pipefail
 
 what=${1:?usage: bench/transfer.sh sync|pool|latency path/to/build}
@@ -27,7 +27,7 @@ http: {rate_limit_per_second: 1000000, rate_limit_burst: 1000000, max_body_bytes
 log: {level: warn}
 YAML
   up --config "$dir/config.yaml"
-  # Guild 1: government accounts. Guild 2: members without cooldown, and with a limit that never binds.
+  # Guild 1: government accounts. Guild 2: members without a cooldown, with a daily limit that is never reached.
   sql "SELECT economy.fn_set_settings(g, '{\"cooldown_seconds\": 0, \"daily_limit\": 1000000000000}', 'bench', 'bench')
          FROM generate_series(1, 2) AS g" >/dev/null
   sql "SELECT economy.fn_mint(g, m, 1000000000, 'bench', 'bench') FROM generate_series(1, 2) AS g, generate_series(1, 1000) AS m" >/dev/null
@@ -49,7 +49,7 @@ YAML
        ANALYZE"
 }
 
-# The same shapes as transfer.lua's.
+# The same shapes as in transfer.lua.
 cat >"$dir/random.sql" <<'SQL'
 \set from random(1, 1000)
 \set to 1 + (:from + random(0, 998)) % 1000
@@ -64,30 +64,30 @@ cat >"$dir/opposite.sql" <<'SQL'
 SELECT floor_transfer(3 - :to, :to, 1);
 SQL
 
-# floor SHAPE: F1, per second.
+# floor SHAPE: prints F1's transfers per second.
 floor() {
   pgbench -n -M prepared -c 16 -j 1 -T "$seconds" -f "$dir/$1.sql" "$dsn" 2>/dev/null | sed -n 's/^tps = \([0-9.]*\).*/\1/p'
 }
 
-# load MODE SHAPE GUILD ITEMS CONNECTIONS: created per second.
+# load MODE SHAPE GUILD ITEMS CONNECTIONS: prints the transfers created per second.
 load() { MODE=$1 SHAPE=$2 GUILD=$3 drive transfer.lua "$4" "$5" | cut -d' ' -f1; }
 
 none_open() {
   [[ $(sql "SELECT count(*) FROM economy.transfer_work") == 0 ]]
 }
 
-# pool SHAPE GUILD CONNECTIONS: created in batches until all are completed, per second.
+# pool SHAPE GUILD CONNECTIONS: creates transfers in batches, waits for their completion, prints transfers per second.
 pool() {
   local before after begin
   before=$(sql "SELECT count(*) FROM economy.transactions")
   begin=$(date +%s.%N)
   load pool "$1" "$2" $((3200 / $3)) "$3" >"$dir/created"
-  await "the end of all" none_open
+  await "all transfers to finish" none_open
   after=$(sql "SELECT count(*) FROM economy.transactions")
   awk -v n=$((after - before)) -v begin="$begin" -v end="$(date +%s.%N)" 'BEGIN { printf "%.0f\n", n / (end - begin) }'
 }
 
-# compare NAME SHAPE BAR COMMAND…: what the command prints beside F1, in alternating rounds, medians.
+# compare NAME SHAPE BAR COMMAND…: runs the command and F1 in alternating rounds, and reports the medians.
 compare() {
   local name=$1 shape=$2 bar=$3 i
   shift 3
@@ -99,16 +99,16 @@ compare() {
   report "$name" "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" "$bar"
 }
 
-# No deadlock may have happened.
+# Reports the number of deadlocks: the bar is none.
 deadlocks() {
   sql "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()" | awk '{
     printf "%-30s %8d (bar 0) %s\n", "deadlocks", $1, ($1 == 0 ? "reached" : "MISSED"); exit $1 != 0 }' || status=1
 }
 
-# By guild: what its payers are.
+# The kind of payers, by guild.
 payers=("" government members)
 
-# graphile COUNT: jobs run per second, unbatched. Installed on first use.
+# graphile COUNT: prints graphile-worker's jobs per second, without batches. Installs it on first use.
 graphile() {
   [[ -d $here/node_modules/graphile-worker ]] || (cd "$here" && npm ci --ignore-scripts >/dev/null)
   DATABASE_URL=$dsn JOBS=$1 node "$here/graphile.mjs"
@@ -117,7 +117,7 @@ graphile() {
 case $what in
   sync)
     start
-    load sync random 1 1 16 >/dev/null # plans, pages
+    load sync random 1 1 16 >/dev/null # warm up: plans, pages
     for guild in 1 2; do
       for connections in 16 64; do
         compare "sync-random-${payers[guild]}-$connections" random 0.8 load sync random "$guild" 1 "$connections"
@@ -148,7 +148,7 @@ case $what in
     ;;
   latency)
     start
-    # Completed is what another session sees, after the commit: it looks all the time.
+    # A transfer counts as completed when another session sees it, after the commit. That session polls all the time.
     sql "CREATE TABLE seen (id bigint PRIMARY KEY, transfer_id uuid NOT NULL, seen_at timestamptz NOT NULL);
          CREATE PROCEDURE watch(v_last bigint, p_count integer) LANGUAGE plpgsql AS \$\$
          BEGIN
@@ -170,7 +170,7 @@ case $what in
       curl -s -o /dev/null -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' "$url/api/v1/transfers" \
         -d '{"guildId":"1","initiatorId":"1","targetId":"2","amount":"1","mode":"pool"}'
     done
-    await "the end of all" none_open
+    await "all transfers to finish" none_open
     wait "$watcher"
     sql "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM s.seen_at - p.created_at)) * 1000
            FROM economy.pending_transfers AS p JOIN seen AS s USING (transfer_id)" | awk '{

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# shellcheck disable=SC2317  # functions that `await` and the trap call
+# shellcheck disable=SC2317  # `await` and the trap call some functions by name
 #
-# How fast transactions are created and brought to their end, beside pgbench inserting the same row into the same table
-# of the same PostgreSQL, one commit each, from 64 clients.
+# Compares creating and finishing transactions with pgbench inserting the same row into the same table of the same
+# PostgreSQL, one commit each, with 64 clients.
 #
 #   bench/tx.sh create|batch|lifecycle|latency|memory path/to/build
 #
 #   create     POST /api/v1/tx over 64 connections, for one signer and for 1,000
-#   batch      POST /api/v1/tx/batch, 200 in one request, over 4 connections, 1,000 signers
-#   lifecycle  created to CONFIRMED: 2,000 signers, 16 in flight each, 2 confirmations, a block every 100 ms
-#   latency    one create at a time on an idle node, beside one pgbench client
+#   batch      POST /api/v1/tx/batch, 200 transactions per request, over 4 connections, 1,000 signers
+#   lifecycle  from creation to CONFIRMED: 2,000 signers, 16 in flight each, 2 confirmations, a block every 100 ms
+#   latency    one create at a time on an idle node, compared with one pgbench client
 #   memory     the node's largest resident size with 1,000,000 finished and 50,000 open transactions in the database
 #
-# Prints one line for each with the ratio to the floor; the exit code is 1 when one is under its bar.
+# Prints one line per comparison with the ratio to the floor. The exit code is 1 if a ratio misses its bar.
 set -euo pipefail
 
 what=${1:?usage: bench/tx.sh create|batch|lifecycle|latency|memory path/to/build}
@@ -43,7 +43,7 @@ start() {
   head -n 1 "$dir/all" >"$dir/one"
 }
 
-# The row that a create writes, by itself.
+# The floor: the row that a create writes, and nothing else.
 cat >"$dir/insert.sql" <<'SQL'
 \set n random(1, 1000000000)
 INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, payload, payload_hash, gas_limit, state)
@@ -52,19 +52,19 @@ VALUES (gen_random_uuid(), 99, '0x0000000000000000000000000000000000000001', gen
         '\x0000000000000000000000000000000000000000000000000000000000000000', 21000, 'CREATED');
 SQL
 
-# pgbench_tps CLIENTS
+# pgbench_tps CLIENTS: prints inserts per second.
 pgbench_tps() {
   pgbench -n -M prepared -c "$1" -j 1 -T "$seconds" -f "$dir/insert.sql" "$dsn" 2>/dev/null | sed -n 's/^tps = \([0-9.]*\).*/\1/p'
 }
 
-# load SIGNERS_FILE ITEMS CONNECTIONS: "created per second, p50 of a request in µs"
+# load SIGNERS_FILE ITEMS CONNECTIONS: prints "transactions created per second, p50 of a request in µs"
 load() { SIGNERS=$1 RUN=$RANDOM$RANDOM drive tx_create.lua "$2" "$3"; }
 
-# compare NAME SIGNERS_FILE ITEMS CONNECTIONS BAR: alternating rounds, medians.
+# compare NAME SIGNERS_FILE ITEMS CONNECTIONS BAR: runs ours and the floor in alternating rounds, reports the medians.
 compare() {
   local i
   rm -f "$dir/ours" "$dir/floor"
-  load "$2" "$3" "$4" >/dev/null # leases, plans, pages
+  load "$2" "$3" "$4" >/dev/null # warm up: leases, plans, pages
   for ((i = 0; i < rounds; i++)); do
     load "$2" "$3" "$4" | cut -d' ' -f1 >>"$dir/ours"
     pgbench_tps 64 >>"$dir/floor"
@@ -72,7 +72,7 @@ compare() {
   report "$1" "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" "$5"
 }
 
-# lifecycle COUNT: creates so many in batches of 200 and waits until all have ended; how many per second.
+# lifecycle COUNT: creates COUNT transactions in batches of 200, waits until all have ended, prints their rate.
 lifecycle() {
   local count=$1 begin i requests
   requests=$((count / 200))
@@ -97,11 +97,11 @@ lifecycle() {
   for ((i = 1; i <= requests; i++)); do echo "$dir/bodies/$i"; done |
     xargs -P 4 -I{} curl -sf -o "$dir/answer" -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \
       --data-binary @{} "$url/api/v1/tx/batch"
-  await "the end of all" all_ended
+  await "all transactions to finish" all_ended
   awk -v begin="$begin" -v end="$(date +%s.%N)" -v count="$count" 'BEGIN { printf "%.0f\n", count / (end - begin) }'
 }
 
-# Asked seldom and by index: asking is work for the same two cores.
+# Polls seldom and by index: the query takes time from the cores that are measured.
 all_ended() {
   sleep 0.4
   [[ $(sql "SET enable_seqscan = off; SELECT NOT EXISTS (SELECT FROM managed_tx WHERE chain_id = 31337 AND
@@ -112,7 +112,7 @@ all_led() {
   [[ $(sql "SELECT count(*) FROM signer_lease WHERE expires_at < now()") == 0 ]]
 }
 
-# calls_per_tx COUNT: what was asked of the chain for each transaction, beside its broadcast.
+# calls_per_tx COUNT: reports the JSON-RPC calls per transaction, not counting its broadcast.
 calls_per_tx() {
   awk -v count="$1" 'function total(text, all, n, parts, i, pair) {
       gsub(/[{}"]/, "", text); n = split(text, parts, ","); all = 0
@@ -128,10 +128,10 @@ calls_per_tx() {
     }' <(cat "$dir/calls.before"; echo) <(cat "$dir/calls.after"; echo) || status=1
 }
 
-# counted METRIC: its value now, over all labels.
+# counted METRIC: prints its present value, summed over all labels.
 counted() { curl -s "$url/metrics" | awk -v name="$1" 'index($1, name) == 1 { sum += $2 } END { print sum + 0 }'; }
 
-# budget NAME SIGNERS_FILE: commits for each transaction created at load. Each is one round trip.
+# budget NAME SIGNERS_FILE: reports the commits per created transaction under load. Each commit is one round trip.
 budget() {
   local commits created
   commits=$(counted tx_create_commits_total) created=$(counted 'tx_create_total{result="created"')
@@ -147,17 +147,17 @@ budget() {
 
 case $what in
   create)
-    start 1000 1 3600000 # nothing is mined: only creating is measured
+    start 1000 1 3600000 # no block is mined: only creation is measured
     compare tx-create-1-signer "$dir/one" 1 64 1.0
     compare tx-create-1000 "$dir/all" 1 64 1.0
     budget tx-create-budget "$dir/all"
     ;;
   batch)
-    start 1000 1 3600000 # nothing is mined: only creating is measured
+    start 1000 1 3600000 # no block is mined: only creation is measured
     compare tx-batch "$dir/all" 200 4 2.0
     ;;
   latency)
-    start 1 1 3600000 # a window of one that stays full: nothing is sent, so that nothing else runs
+    start 1 1 3600000 # a window of one that stays full: nothing is sent, so no other work runs
     load "$dir/one" 1 1 >/dev/null
     read -r _ p50 _ < <(load "$dir/one" 1 1)
     floor=$(pgbench_tps 1)
@@ -170,7 +170,7 @@ case $what in
     ;;
   lifecycle)
     start 2000 16 100
-    lifecycle 20000 >/dev/null # leases, plans, pages
+    lifecycle 20000 >/dev/null # warm up: leases, plans, pages
     floor=$(pgbench_tps 64)
     curl -s "$chain_url/calls" >"$dir/calls.before"
     report tx-lifecycle "$(lifecycle 60000)" "tx/s" "$floor" 0.2
@@ -192,8 +192,8 @@ case $what in
     sql "INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token)
          SELECT chain_id, tx_hash, tx_id, 1, 'original', decode(repeat('ab', 110), 'hex'), 0 FROM managed_tx"
     sql "UPDATE signer_nonce_cursor SET next_nonce = 21000"
-    await "the leases" all_led
-    sleep 45 # several rounds of every worker
+    await "the node to hold every lease" all_led
+    sleep 45 # each worker runs several times
     awk '/^VmHWM/ { mb = $2 / 1024
       printf "%-30s %8.0f MB (bar 300) %s\n", "tx-memory", mb, (mb <= 300 ? "reached" : "MISSED"); exit !(mb <= 300) }' \
       "/proc/$node_pid/status" || status=1

@@ -1,5 +1,6 @@
--- wrk: POST /api/v1/tx, a new request each time. SIGNERS: a file of addresses, one a line; RUN: makes request ids
--- unique.
+-- A script for wrk: POST /api/v1/tx with a new request id each time. It reads from the environment:
+--   SIGNERS  a file of addresses, one per line
+--   RUN      makes the request ids unique
 dofile(os.getenv("HERE") .. "/wrk_post.lua")
 local signers = {}
 for line in io.lines(os.getenv("SIGNERS")) do signers[#signers + 1] = line end

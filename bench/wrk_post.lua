@@ -1,6 +1,6 @@
--- What the scripts for wrk share: POST one item, or ITEMS of them as a batch, with the API key in KEY.
+-- Shared by the scripts for wrk: POST one item, or ITEMS items as a batch, with the API key in KEY.
 --
---   post("/api/v1/tx", one)   where one() gives the JSON of an item
+--   post("/api/v1/tx", one)   where one() returns the JSON of an item
 local items = tonumber(os.getenv("ITEMS") or "1")
 local headers = { ["Authorization"] = "Bearer " .. os.getenv("KEY"), ["Content-Type"] = "application/json" }
 
