@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Checks tx_protocol.pml with Spin, exhaustively: `./fp model` calls this.
+# Checks tx_protocol.pml with Spin, exhaustively. `./fp model` calls this.
 #
-#   model/run.sh                     every check: a line each, exit code 1 if one is not as expected
-#   model/run.sh --story VARIANT     how a broken variant goes wrong, step by step
+#   model/run.sh                     runs every check, prints one line each; exit code 1 if a result is not as expected
+#   model/run.sh --story VARIANT     prints how a broken variant goes wrong, step by step
 #
-# A promise must hold in every state within the bounds; a broken variant must break the promise that is named here.
+# Every promise must hold in every state within the bounds. Every broken variant must break the promise named below.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -13,7 +13,7 @@ model=$PWD/tx_protocol.pml
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# VARIANT TRANSACTIONS FAULTS PROMISE: the smallest bounds that show it, and the promise that is broken.
+# VARIANT TRANSACTIONS FAULTS PROMISE: the smallest bounds that show the counterexample, and the promise it breaks.
 broken=(
   "NO_LOCK                1 1 no_stale_write"
   "PLAIN_UPDATE_TAKEOVER  1 1 no_stale_write"
@@ -25,11 +25,11 @@ broken=(
   "REFUSAL_STAYS          1 2 only_what_is_stored_is_mined"
 )
 
-defines=() # of the model that was built last
-seconds=0  # of processor time that the last search took
+defines=() # the macros of the last build
+seconds=0  # the processor time of the last search
 
-# build "SPIN DEFINES" "COMPILER DEFINES": a checker for the model, $work/pan. No bitstate hashing, no compaction: every
-# state is kept, and more than 2,000 MB of them is an error.
+# build "SPIN DEFINES" "COMPILER DEFINES": builds a checker for the model, $work/pan. It uses no bitstate hashing and
+# no compaction: the checker stores every state, and more than 2,000 MB is an error.
 build() {
   read -ra defines <<<"$1"
   local how
@@ -42,8 +42,8 @@ build() {
   )
 }
 
-# search [PAN OPTIONS]: into $work/log; running out of depth, of memory or of anything else leaves it incomplete. An
-# exit code says nothing here: pan's is 0 with errors and without.
+# search [PAN OPTIONS]: runs the checker and writes $work/log. A search that runs out of depth or memory is incomplete.
+# Ignore the exit code: pan exits with 0 with and without errors.
 search() {
   local TIMEFORMAT=%U
   seconds=$({ time (cd "$work" && ./pan -b -m100000 "$@" >log 2>&1); } 2>&1) || true
@@ -58,7 +58,7 @@ broke() {
     grep -q "^pan:1: assertion violated .*\\b$1\\b" "$work/log"
   fi
 }
-# Every step of the model is taken in some run; only the ends of endless loops are not reached.
+# True if some run takes every step of the model. The ends of endless loops do not count: no run reaches them.
 took_every_step() { ! grep -E '^\s.*, state [0-9]+, ' "$work/log" | grep -qv '"-end-"'; }
 
 wrong=0
@@ -84,7 +84,7 @@ safety() {
   build "-DTXS=$1 -DFAULTS=$2" -DSAFETY
   search -w24
   if ! found_nothing; then
-    fail safety "$1" "$2" "WRONG: not proven"
+    fail safety "$1" "$2" "WRONG: not proven, see the log below"
   elif ! took_every_step; then
     fail safety "$1" "$2" "WRONG: a step of the model is never taken"
   else
@@ -92,14 +92,14 @@ safety() {
   fi
 }
 
-# liveness TRANSACTIONS FAULTS: under weak fairness
+# liveness TRANSACTIONS FAULTS: checks under weak fairness
 liveness() {
   build "-DTXS=$1 -DFAULTS=$2 -DLIVENESS" -DNFAIR=3
   search -a -f -w22
-  if found_nothing; then report liveness "$1" "$2" "holds"; else fail liveness "$1" "$2" "WRONG: not proven"; fi
+  if found_nothing; then report liveness "$1" "$2" "holds"; else fail liveness "$1" "$2" "WRONG: not proven, see the log below"; fi
 }
 
-# find_counterexample VARIANT TRANSACTIONS FAULTS PROMISE: the shortest one, where there is such a thing
+# find_counterexample VARIANT TRANSACTIONS FAULTS PROMISE: finds the shortest one for safety, any one for liveness
 find_counterexample() {
   if [[ $4 == all_finish ]]; then
     build "-D$1 -DTXS=$2 -DFAULTS=$3 -DLIVENESS" -DNFAIR=3
@@ -115,7 +115,7 @@ must_break() {
   if broke "$4"; then
     report "$1" "$2" "$3" "breaks $4, as it must"
   else
-    fail "$1" "$2" "$3" "WRONG: $4 was not broken"
+    fail "$1" "$2" "$3" "WRONG: it should break $4 and does not"
   fi
 }
 
@@ -130,7 +130,7 @@ story() {
       sed -e '/^spin: /d' -e '/^Never claim/d' -e '/^#processes/,$d' -e '/^ltl /d' -e 's/^ *//'
     return
   done
-  echo "model/run.sh: no variant '$1'; there are: $(printf '%s\n' "${broken[@]}" | awk '{ print $1 }' | xargs)" >&2
+  echo "model/run.sh: unknown variant '$1'; expected one of: $(printf '%s\n' "${broken[@]}" | awk '{ print $1 }' | xargs)" >&2
   exit 2
 }
 
@@ -149,6 +149,6 @@ for variant in "${broken[@]}"; do
   must_break "${variant[@]}"
 done
 if ((wrong > 0)); then
-  echo "$wrong not as expected"
+  echo "$wrong results are not as expected"
   exit 1
 fi

@@ -1,22 +1,22 @@
 /*
- * The money path of one signer: lease, fence, nonce, claim, broadcast, confirm.
+ * The path of one signer's transactions: lease, fence, nonce, claim, broadcast, confirm.
  *
- * Two nodes and their database sessions, a client that asks for three transactions, a chain, and a demon that spends
- * FAULTS faults where it likes. Every step below happens at once: a statement that takes its locks, a commit, a call
- * that arrives. Between any two of them everybody else may run for as long as they like, which is what a pause, a slow
- * network and a full disk look like from outside.
+ * The processes are two nodes and their database sessions, a client that asks for three transactions, a chain, and a
+ * demon that injects up to FAULTS faults at any point. Each step below is atomic: a statement that takes its locks, a
+ * commit, a call that arrives. Between any two steps, every other process may run for any time. That is how a pause, a
+ * slow network and a full disk look from outside.
  *
- * The promises have names; what keeps them are the assertions, and the formula at the end. docs/correctness.md says what
- * is covered and what is not; run.sh checks it. These macros break the protocol on purpose, one each:
+ * The promises have names. The assertions, and the formula at the end, check them. docs/correctness.md says what the
+ * model covers and what it does not. run.sh runs the checks. Each of these macros breaks the protocol on purpose:
  *
- *   NO_LOCK                 the fence is a bare EXISTS: it looks at the lease and does not lock it
+ *   NO_LOCK                 the fence is a bare EXISTS: it reads the lease and does not lock it
  *   PLAIN_UPDATE_TAKEOVER   the takeover is a plain UPDATE, which does not wait for a key-share lock
  *   NO_TERMINATE            the takeover waits, and never ends the sessions of the expired owner
  *   STALE_SNAPSHOT          the create is one statement: its snapshot is older than its wait for the cursor
- *   BROADCAST_BEFORE_CLAIM  the hash is stored after the call, not before
- *   UNCLAIMED_RESEND        bytes that are stored already are sent again without a fenced write first
- *   UNCOUNTED_CLAIMS        noting a refusal does not look whether the row was claimed once more in between
- *   REFUSAL_STAYS           bytes that were refused are claimed again, and the row still says that nobody has them
+ *   BROADCAST_BEFORE_CLAIM  the node stores the hash after the call, not before
+ *   UNCLAIMED_RESEND        the node sends stored bytes again without a fenced write first
+ *   UNCOUNTED_CLAIMS        the write of a refusal does not check whether the row was claimed again in between
+ *   REFUSAL_STAYS           the node claims refused bytes again, and the row still says that the chain refused them
  */
 #ifndef FAULTS
 #define FAULTS 2
@@ -26,42 +26,42 @@
 #define TXS 3
 #endif
 
-#define MOST   3 /* requests 0, 1, 2 of one signer; nonces and hashes count from 1, and 0 is none */
-#define ORPHAN 2 /* sessions 0 and 1 belong to the nodes; this one has lost its client and runs on without it */
+#define MOST   3 /* requests 0, 1, 2 of one signer; nonces and hashes count from 1, and 0 means none */
+#define ORPHAN 2 /* sessions 0 and 1 belong to the nodes; this session has lost its client and continues */
 
-/* The promises. None is ever set: their names stand in the assertions, so that a counter-example says what it broke. */
+/* The promises. They are always false: their names are in the assertions, so a counterexample names what it broke. */
 bool one_nonce_for_a_transaction, one_transaction_for_a_nonce, no_gap_below_the_cursor;
 bool no_stale_write;
 bool one_hash_for_a_nonce_is_ever_out, only_what_is_stored_is_mined;
-bool what_is_told_is_stored;
+bool what_is_answered_is_stored;
 
 /* --- PostgreSQL: what is committed ---------------------------------------------------------------------------- */
 
-/* A fencing token is a number that only grows. All that is ever asked is whether one is the newest, so that is what
-   is kept: a takeover makes every token that is out there an old one. */
+/* A fencing token is a number that only grows. The protocol only asks whether a token is the newest, so the model
+   stores only that: a takeover makes every existing token an old one. */
 #define NONE   0
 #define OLD    1
 #define NEWEST 2
 
-/* signer_lease. An owner is a node's process: 0 and 1 are the two that run, DEAD is any that has died. */
+/* signer_lease. An owner is a process of a node: 0 and 1 are the running ones, DEAD is any process that has died. */
 #define DEAD 2
-byte lease_owner = 0;   /* by symmetry: node 0 was first */
+byte lease_owner = 0;   /* by symmetry: node 0 is the first owner */
 bool lease_live = true; /* expires_at > clock_timestamp() */
 
 /* signer_nonce_cursor */
 byte cursor = 1;
 
-/* managed_tx. Hash 1 is what signing gives at the low price, hash 2 at the high one. */
+/* managed_tx. Signing at the low price gives hash 1, at the high price hash 2. */
 mtype = {absent, allocated, tracking, confirmed};
 mtype state[MOST] = absent;
 byte nonce[MOST];
 byte hash[MOST];
-bool is_refused[MOST]; /* the attempt's outcome: whoever was asked said no, so nobody has it and it may be signed anew */
+bool is_refused[MOST]; /* the attempt's outcome: the chain refused it and does not have it, so it may be signed again */
 
 /* --- PostgreSQL: the sessions --------------------------------------------------------------------------------- */
 
-mtype = {nothing, create, claim, refuse, track, confirm};             /* jobs: one fenced transaction each */
-mtype = {idle, asked, locked, written, committed, zero_rows, fenced}; /* how far it is, or how it ended */
+mtype = {nothing, create, claim, refuse, track, confirm};             /* jobs: each is one fenced transaction */
+mtype = {idle, asked, locked, written, committed, zero_rows, fenced}; /* how far the job is, or how it ended */
 
 typedef Session {
   mtype at;
@@ -69,9 +69,9 @@ typedef Session {
   byte tx;
   byte hash;
   byte token;
-  bool first;   /* claim, as it ends: nobody can have it yet */
-  bool found;   /* create: the request was there when the statement began */
-  bool outdated /* refuse: another claim came in between (the row counts them) */
+  bool first;   /* claim, when it ends: the chain cannot have it yet */
+  bool found;   /* create: the request existed when the statement began */
+  bool outdated /* refuse: another claim committed in between (the row counts claims) */
 };
 Session db[3];
 
@@ -85,7 +85,7 @@ Session db[3];
 #define holds_lease(s) (db[s].at == locked || db[s].at == written)
 #endif
 
-/* Creates lock the cursor, the others a row of managed_tx. */
+/* A create locks the cursor. Every other job locks a row of managed_tx. */
 #define blocks(other, s) \
   (other != s && db[other].at == written && \
    (db[s].job == create -> db[other].job == create : db[other].job != create && db[other].tx == db[s].tx))
@@ -98,26 +98,26 @@ mtype = {unanswered, accepted, refused};
 
 typedef Node {
   mtype doing;
-  byte token;      /* of the lease that it believes to hold */
+  byte token;      /* of the lease that the node believes it holds */
   byte call_tx;    /* eth_sendRawTransaction: from the decision to the answer */
   byte call_hash;
-  bool call_first; /* nobody can have had it before */
+  bool call_first; /* the chain cannot have had it before */
   mtype answer;
   bool paused
 };
 Node node[2];
-bool stopped; /* the node that is paused never goes on */
+bool stopped; /* the paused node never continues */
 
 /* --- the client and the chain --------------------------------------------------------------------------------- */
 
-bool served[MOST]; /* the client has its answer; until then it asks again, with the same request id */
+bool served[MOST]; /* the client has its answer. Until then it asks again, with the same request id */
 
-byte pool[MOST + 1]; /* by nonce: what was accepted, and below next_mined what was mined */
-byte ever[MOST + 1]; /* by nonce: what was ever accepted */
+byte pool[MOST + 1]; /* by nonce: the accepted transaction, and below next_mined the mined one */
+byte ever[MOST + 1]; /* by nonce: the transaction that was ever accepted */
 byte next_mined = 1;
 bool price_is_high;
 
-byte late_tx; /* a call that nobody waits for any more, still on its way */
+byte late_tx; /* a call that is still on its way and whose caller has gone */
 byte late_hash;
 
 #define price_hash      (price_is_high -> 2 : 1)
@@ -139,7 +139,7 @@ byte faults = FAULTS;
   db[s].found = false; \
   db[s].outdated = false
 
-/* Nobody listens to an orphan. The others are told what the node needs to go on. */
+/* An orphan has no listener. The other sessions store what their node needs to continue. */
 #define finish(s, result) \
   if \
   :: s == ORPHAN -> forget(s) \
@@ -151,7 +151,7 @@ byte faults = FAULTS;
     db[s].at = result \
   fi
 
-/* What is asked under an old token can only be fenced, so it is, at once, whatever it was. */
+/* A job under an old token can only be fenced. So it is fenced at once, whatever the job is. */
 #define fence_if_old(s) \
   if \
   :: db[s].at == asked && db[s].token == OLD -> finish(s, fenced) \
@@ -160,7 +160,7 @@ byte faults = FAULTS;
 
 #define fence_holds(s) (lease_live && db[s].token == NEWEST)
 
-/* UPDATE … WHERE state = <from>: the guard is read after the wait for the row. */
+/* UPDATE … WHERE state = <from>: PostgreSQL reads the guard after the wait for the row. */
 #ifdef BROADCAST_BEFORE_CLAIM
 #define is_stored(x, h) true
 #else
@@ -186,7 +186,7 @@ byte faults = FAULTS;
 
 inline write(s) {
   if
-  :: db[s].job == create && already_there(s) -> finish(s, committed) /* the existing one is the answer */
+  :: db[s].job == create && already_there(s) -> finish(s, committed) /* the answer is the existing transaction */
   :: db[s].job == create && !already_there(s) -> db[s].at = written
   :: db[s].job != create && guard_holds(s, db[s].tx, db[s].hash) -> db[s].at = written
   :: db[s].job != create && !guard_holds(s, db[s].tx, db[s].hash) -> finish(s, zero_rows)
@@ -207,7 +207,7 @@ inline give_nonce(x) {
 
 inline commit(s) {
   printf("session %d commits job %e of transaction %d, hash %d\n", s, db[s].job, db[s].tx, db[s].hash);
-  assert(no_stale_write || db[s].token == NEWEST); /* nobody has taken over since the check */
+  assert(no_stale_write || db[s].token == NEWEST); /* no node has taken over since the check */
   if
   :: db[s].job == create -> give_nonce(db[s].tx)
   :: db[s].job == claim ->
@@ -231,7 +231,7 @@ inline commit(s) {
   finish(s, committed)
 }
 
-/* A paused client holds up its session: the rest of the pipeline has not been sent. */
+/* A paused client also pauses its session: the rest of the pipeline has not been sent. */
 #define runs(s) (s == ORPHAN || !node[s].paused)
 
 proctype DatabaseSession(byte s) {
@@ -254,7 +254,7 @@ end:
 
 /* --- a node --------------------------------------------------------------------------------------------------- */
 
-/* Being overtaken by everybody, at any of these steps, is what a pause is; the flag makes it last. */
+/* Any other process may run between any two of these steps, which is a short pause. The flag makes a long one. */
 #define is_free(n) (!node[n].paused && node[n].doing == looking)
 #define leads(n)   (is_free(n) && node[n].token != NONE)
 #define strays(n)  (is_free(n) && node[n].token == NONE)
@@ -281,13 +281,13 @@ end:
   node[n].call_first = false; \
   node[n].answer = unanswered
 
-/* The fence first: FENCED means stop, and drop what is in memory. A call is made by who has just claimed it. */
+/* The fence first: FENCED means stop and drop what is in memory. Only the node that has just claimed makes the call. */
 inline take_answer_of_database(n) {
   node[n].doing = looking;
   if
   :: db[n].at == fenced -> node[n].token = NONE; printf("node %d is fenced\n", n)
   :: db[n].at == committed && db[n].job == create ->
-    assert(what_is_told_is_stored || nonce[db[n].tx] != 0);
+    assert(what_is_answered_is_stored || nonce[db[n].tx] != 0);
     served[db[n].tx] = true
   :: db[n].at == committed && db[n].job == claim -> call(n, db[n].tx, db[n].hash, db[n].first)
   :: else
@@ -323,7 +323,7 @@ inline take_answer_of_chain(n) {
   lease_live = true; \
   node[n].token = NEWEST
 
-/* The owner's time is up. FOR UPDATE waits for key shares. */
+/* The owner's lease has expired. FOR UPDATE waits for key-share locks. */
 #define may_take_over(n) (strays(n) && !lease_live)
 #ifdef PLAIN_UPDATE_TAKEOVER
 #define lease_is_free true
@@ -331,7 +331,7 @@ inline take_answer_of_chain(n) {
 #define lease_is_free (!holds_lease(0) && !holds_lease(1) && !holds_lease(ORPHAN))
 #endif
 
-/* pg_terminate_backend: its client, if there is one, will look, and never repeats a write of unknown fate. */
+/* pg_terminate_backend: the client, if there is one, looks at the row, and never blindly repeats the write. */
 #define terminate(s) \
   printf("session %d is terminated\n", s); \
   forget(s); \
@@ -354,12 +354,12 @@ inline take_answer_of_chain(n) {
 #define send(n, x) ask(n, claim, x, hash_to_send(x))
 #endif
 
-/* Requests that nobody has begun to serve are alike: by symmetry the lowest is taken. */
+/* Requests that no node has begun to serve are equal: by symmetry, take the lowest. */
 #define creates(s, x) (is_open(s) && db[s].job == create && db[s].tx == (x))
 #define is_begun(x)   (state[x] != absent || creates(0, x) || creates(1, x) || creates(ORPHAN, x))
 #define comes_next(x) (is_begun(x) || (((x) < 1 || is_begun(0)) && ((x) < 2 || is_begun(1))))
 
-/* What a leader finds to do for transaction x by looking into the database and at the chain. */
+/* The work that a leader finds for transaction x in the database and on the chain. */
 #define WORK(n, x) \
   :: d_step { leads(n) && !served[x] && x < TXS && comes_next(x) -> ask(n, create, x, 0) } \
   :: d_step { leads(n) && should_send(x) -> send(n, x) } \
@@ -374,7 +374,7 @@ end:
   :: d_step { !node[n].paused && node[n].doing == in_database && has_ended(n) -> take_answer_of_database(n) }
   :: d_step { !node[n].paused && node[n].doing == answered -> take_answer_of_chain(n) }
 
-  /* A renewal that comes late, and before anybody else. It waits for no writer. */
+  /* A late renewal, before any takeover. It does not wait for writers. */
   :: d_step { leads(n) && !lease_live && node[n].token == NEWEST -> lease_live = true }
 
   :: d_step { may_take_over(n) && lease_is_free -> take_over(n); printf("node %d takes over\n", n) }
@@ -388,15 +388,15 @@ end:
   :: d_step { may_take_over(n) && holds_lease(1) -> terminate(1) }
   :: d_step { may_take_over(n) && holds_lease(ORPHAN) -> terminate(ORPHAN) }
 #endif
-  /* The lease is its own, but it has forgotten: it gets the same token back. */
+  /* The node owns the lease and has forgotten it: it gets the same token back. */
   :: d_step { strays(n) && lease_owner == n -> get_lease(n); printf("node %d finds that it has the lease\n", n) }
   od
 }
 
 /* --- the chain ------------------------------------------------------------------------------------------------ */
 
-/* The same transaction any number of times; another one at its nonce, or one that pays too little, is refused,
-   unless it pays more than what is waiting there: then it replaces it. */
+/* The chain accepts the same transaction any number of times. It refuses a transaction that pays too little, or
+   another one at a used nonce. One that pays more than the waiting one at its nonce replaces it. */
 #define receive(x, h, verdict) \
   if \
   :: pool[nonce[x]] == signed_tx(x, h) -> verdict = accepted \
@@ -414,14 +414,14 @@ end:
   receive(node[n].call_tx, node[n].call_hash, node[n].answer); \
   node[n].doing = answered
 
-/* At its nonce, and so at most once. Without a claim the hash is stored later, at best. */
+/* At its nonce, so at most once. Without a claim, the hash is stored later or never. */
 #ifdef BROADCAST_BEFORE_CLAIM
 #define is_mined_now(x) (nonce[x] == next_mined && (hash[x] == 0 || signed_tx(x, hash[x]) == pool[next_mined]))
 #else
 #define is_mined_now(x) (nonce[x] == next_mined && signed_tx(x, hash[x]) == pool[next_mined])
 #endif
 
-mtype nobody = unanswered;
+mtype unread = unanswered; /* the answer to a late call */
 
 proctype Chain() {
 end:
@@ -429,8 +429,8 @@ end:
   :: d_step { node[0].doing == calling -> receive_call_of(0) }
   :: d_step { node[1].doing == calling -> receive_call_of(1) }
   :: d_step { late_hash != 0 ->
-       receive(late_tx, late_hash, nobody);
-       nobody = unanswered;
+       receive(late_tx, late_hash, unread);
+       unread = unanswered;
        late_tx = 0;
        late_hash = 0 }
   :: d_step { next_mined <= TXS && pool[next_mined] != 0 ->
@@ -444,16 +444,16 @@ end:
 
 #define owner_is_gone (lease_owner == DEAD || node[lease_owner].paused)
 
-/* The lease of an owner that is gone expires. A session whose client is gone runs on, or the server notices (TCP
-   keepalives) and rolls back. A node that is paused goes on, unless it is stopped for good. The price falls again. */
+/* The lease of a dead or paused owner expires. A session without a client continues, or the server detects the loss
+   (TCP keepalives) and rolls back. A paused node continues, unless it is stopped forever. The price falls again. */
 proctype Time() {
 end:
   do
   :: d_step { lease_live && owner_is_gone -> lease_live = false; printf("the lease expires\n") }
   :: d_step { is_open(ORPHAN) -> forget(ORPHAN); printf("the orphan is rolled back\n") }
   :: d_step { price_is_high -> price_is_high = false; printf("the price falls\n") }
-  :: d_step { node[0].paused && !stopped -> node[0].paused = false; printf("node 0 goes on\n") }
-  :: d_step { node[1].paused && !stopped -> node[1].paused = false; printf("node 1 goes on\n") }
+  :: d_step { node[0].paused && !stopped -> node[0].paused = false; printf("node 0 continues\n") }
+  :: d_step { node[1].paused && !stopped -> node[1].paused = false; printf("node 1 continues\n") }
   od
 }
 
@@ -467,7 +467,7 @@ end:
   db[ORPHAN].found = db[n].found; \
   db[ORPHAN].outdated = db[n].outdated
 
-/* What was asked runs on without its client, is rolled back, or had ended: the node cannot tell. */
+/* The job continues without its client, is rolled back, or had ended: the node cannot know which. */
 #define lose_connection(n) \
   if \
   :: is_open(n) && db[ORPHAN].at == idle -> make_orphan_of(n) \
@@ -476,7 +476,7 @@ end:
   forget(n); \
   node[n].doing = looking
 
-/* What was sent arrives later, never, or has arrived: the node cannot tell. */
+/* The call arrives later, never, or has arrived: the node cannot know which. */
 #define lose_call(n) \
   if \
   :: node[n].doing == calling && late_hash == 0 -> late_tx = node[n].call_tx; late_hash = node[n].call_hash \
@@ -485,7 +485,7 @@ end:
   forget_call(n); \
   node[n].doing = looking
 
-/* It dies and is started again: being down for a while is being slow. Its memory is gone, its boot id is another. */
+/* The node dies and restarts: a longer downtime looks like a slow node. Its memory is gone, its boot id is new. */
 inline crash(n) {
   printf("node %d crashes\n", n);
   if
@@ -499,7 +499,7 @@ inline crash(n) {
   lease_owner = (lease_owner == n -> DEAD : lease_owner)
 }
 
-#define somebody_is_paused (node[0].paused || node[1].paused)
+#define a_node_is_paused (node[0].paused || node[1].paused)
 
 #define FAULTS_OF(n) \
   :: atomic { faults > 0 -> faults--; crash(n) } \
@@ -511,7 +511,7 @@ inline crash(n) {
        faults--; \
        printf("node %d loses the answer to a call\n", n); \
        lose_call(n) } \
-  :: atomic { faults > 0 && !somebody_is_paused -> \
+  :: atomic { faults > 0 && !a_node_is_paused -> \
        faults--; \
        printf("node %d is paused\n", n); \
        node[n].paused = true; \
@@ -533,7 +533,7 @@ end:
   EVICTION(3)
   :: d_step { faults > 0 && !price_is_high -> faults--; price_is_high = true; printf("the price rises\n") }
   :: d_step { faults > 0 && lease_live -> faults--; lease_live = false; printf("the lease expires too soon\n") }
-  :: d_step { faults > 0 -> faults = 0 } /* enough */
+  :: d_step { faults > 0 -> faults = 0 } /* no more faults */
   od
 }
 
@@ -558,7 +558,7 @@ init {
   }
 }
 
-/* All finish, if faults are finite and whoever could always go on does so at last (pan -f: weak fairness). */
+/* All finish, if faults are finite and each process that can always take a step takes one (pan -f: weak fairness). */
 #ifdef LIVENESS
 #define is_done(x) (x >= TXS || state[x] == confirmed)
 ltl all_finish { <> (is_done(0) && is_done(1) && is_done(2)) }
