@@ -20,7 +20,7 @@ std::string read_all(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// From "Listening on 127.0.0.1:44281", which it says once it does; 0 before.
+// The port in the line "Listening on 127.0.0.1:44281", which anvil prints once it listens; 0 before.
 std::uint16_t announced_port(const std::string& log) {
   constexpr std::string_view kBefore = "Listening on 127.0.0.1:";
   const auto at = log.find(kBefore);
@@ -42,7 +42,7 @@ fs::path anvil_program() {
   auto native = fs::path(FENCEPOST_SOURCE_DIR) / "node_modules/@foundry-rs" / kPackage / "bin/anvil";
   if (fs::exists(native)) return native;
   if (auto found = find_in_path("anvil"); found && !read_all(*found).starts_with("#!")) return *found;
-  throw Exception(unavailable("anvil_missing", "anvil is not installed: ./fp setup"));
+  throw Exception(unavailable("anvil_missing", "anvil is not installed; run ./fp setup"));
 }
 
 Anvil::Anvil(std::vector<std::string> options) {

@@ -1,9 +1,9 @@
-// A real EVM chain for tests: anvil, on a free port, stopped and forgotten at the end.
+// A real EVM chain for tests: anvil on a free port. The destructor stops it; its state is lost.
 //
 //   test::Anvil chain;                        // a block per transaction
-//   test::Anvil chain({"--block-time", "1"}); // or whatever anvil's options say
+//   test::Anvil chain({"--block-time", "1"}); // any options of anvil
 //
-// Chain id 31337 and ten funded accounts, of anvil's well-known mnemonic.
+// The chain id is 31337. Ten accounts of anvil's well-known mnemonic are funded.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ namespace fencepost::test {
 
 class Anvil {
  public:
-  // Returns when it answers; throws when it does not.
+  // Returns when anvil answers. Throws if it does not.
   explicit Anvil(std::vector<std::string> options = {});
   ~Anvil();
 
   std::uint16_t port() const { return port_; }
   std::string url() const;
   pid_t pid() const { return child_->pid(); }
-  // As a crash would.
+  // SIGKILL, as in a crash.
   void kill();
 
  private:
@@ -35,8 +35,8 @@ class Anvil {
   std::uint16_t port_ = 0;
 };
 
-// The native program that `npm ci` has brought, or the one in PATH. Never npm's wrapper, which leaves its child
-// behind when it is killed. Throws when there is none.
+// The path of the native program that `npm ci` installed, or of the one in PATH. Never npm's wrapper: its child
+// survives when the wrapper is killed. Throws if there is none.
 std::filesystem::path anvil_program();
 
 }  // namespace fencepost::test

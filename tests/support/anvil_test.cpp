@@ -9,7 +9,7 @@
 namespace fencepost::test {
 namespace {
 
-TEST(anvil, listens_when_it_is_made_and_is_gone_when_it_is_not) {
+TEST(anvil, listens_after_construction_and_is_gone_after_destruction) {
   boost::asio::io_context context;
   boost::asio::ip::tcp::socket socket(context);
   pid_t pid = 0;

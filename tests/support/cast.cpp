@@ -19,7 +19,7 @@ fs::path cast_program() {
   auto native = fs::path(FENCEPOST_SOURCE_DIR) / "node_modules/@foundry-rs" / kPackage / "bin/cast";
   if (fs::exists(native)) return native;
   if (auto found = find_in_path("cast")) return *found;
-  throw Exception(unavailable("cast_missing", "cast is not installed: ./fp setup"));
+  throw Exception(unavailable("cast_missing", "cast is not installed; run ./fp setup"));
 }
 
 std::string cast(std::vector<std::string> arguments) {

@@ -1,4 +1,5 @@
-// Foundry's command-line wallet: the judge of our keys, signatures and encodings, and a stranger who sends.
+// Foundry's command-line wallet. Tests compare our keys, signatures and encodings with it, and use it as another
+// sender.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +8,11 @@
 
 namespace fencepost::test {
 
-// The native program that `npm ci` has brought, or the one in PATH. Throws when there is none.
+// The path of the native program that `npm ci` installed, or of the one in PATH. Throws if there is none.
 std::filesystem::path cast_program();
 
-// What it printed, without the line's end. Throws with what it said when it failed. It runs without the user's home.
+// Runs cast without the user's home directory. Returns its output without the last line break. Throws, with its output,
+// if it fails.
 std::string cast(std::vector<std::string> arguments);
 
 }  // namespace fencepost::test

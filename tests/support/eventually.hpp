@@ -1,9 +1,8 @@
-// Waiting for something that another thread, process or server will do.
+// Waits until another thread, process or server has done something.
 //
 //   EXPECT_TRUE(eventually([&] { return proxy.open() == 0; }));
 //
-// Prefer something that tells you (a future, a condition variable, a coroutine); this is for what can only be
-// asked.
+// Prefer a future, a condition variable or a coroutine. Use this only for a state that must be polled.
 #pragma once
 
 #include <chrono>
@@ -15,7 +14,7 @@ namespace fencepost::test {
 
 inline constexpr std::chrono::seconds kPatience{20};
 
-// Asks every few milliseconds until `condition` holds (true) or `patience` is over (false).
+// Polls every few milliseconds. Returns true when `condition` holds, false when `patience` is over.
 template <std::predicate Condition>
 [[nodiscard]] bool eventually(Condition condition, std::chrono::milliseconds patience = kPatience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;

@@ -104,15 +104,15 @@ double metric_of(const std::string& node_url, const std::string& name) {
 }
 
 std::uint16_t free_port() {
-  // Below those that the kernel gives to whoever asks for any. A name that this process keeps to its end tells the
-  // other tests of the same moment that the port is taken, before anybody listens there.
+  // The range is below the ports that the kernel assigns by itself. An abstract socket, bound until this process ends,
+  // reserves the port among concurrent tests before any program listens on it.
   SystemRandom random;
   for (int attempt = 0; attempt < 1'000; ++attempt) {
     const auto port = static_cast<std::uint16_t>(20'000 + random.next() % 10'000);
     const int kept = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
     const auto text = fmt::format("fencepost-test-port-{}", port);
-    std::ranges::copy(text, name.sun_path + 1);  // after a NUL: it has no file
+    std::ranges::copy(text, name.sun_path + 1);  // after a NUL: an abstract name, without a file
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
     if (::bind(kept, reinterpret_cast<const sockaddr*>(&name), length) == 0) {
       asio::io_context context;
@@ -125,7 +125,7 @@ std::uint16_t free_port() {
     }
     ::close(kept);
   }
-  throw Exception(internal("test_port", "no port is free"));
+  throw Exception(internal("test_port", "found no free port between 20000 and 29999"));
 }
 
 }  // namespace fencepost::test

@@ -1,4 +1,4 @@
-// The real program, as its users run it.
+// Runs the real program, as users do.
 #pragma once
 
 #include <chrono>
@@ -14,13 +14,13 @@
 
 namespace fencepost::test {
 
-// Its path.
+// The path of the program.
 std::string fencepost_program();
 
 // Runs `fencepost <arguments>` to its end.
 Finished fencepost(std::vector<std::string> arguments, const std::vector<std::string>& env = {});
 
-// `fencepost <arguments>` in the background; stopped (SIGINT, then harder) at the end.
+// `fencepost <arguments>` in the background. The destructor stops it (SIGINT, then harder).
 class RunningFencepost {
  public:
   RunningFencepost(std::vector<std::string> arguments, std::filesystem::path output);
@@ -29,9 +29,9 @@ class RunningFencepost {
   pid_t pid() const { return child_.pid(); }
   bool running() { return child_.running(); }
   std::string output() const;  // stdout and stderr so far
-  // What Ctrl-C does; returns how it ended.
+  // Sends SIGINT, as Ctrl-C does. Returns how the program ended.
   ExitStatus interrupt();
-  // What nobody should do.
+  // SIGKILL.
   void kill();
 
  private:
@@ -45,7 +45,7 @@ struct Answer {
   std::vector<std::pair<std::string, std::string>> headers;
 
   boost::json::value json() const;
-  // The problem document's code, "" if it is none.
+  // The code of the problem document, "" if the body is not one.
   std::string code() const;
 };
 
@@ -54,13 +54,13 @@ struct Ask {
   std::string url;
   std::string key;  // sent as Bearer unless empty
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
+  std::vector<std::pair<std::string, std::string>> headers = {};  // additional headers
 };
 Answer ask(const Ask& request);
-// What a node's metric stands at, over all its labels or those that `name` ends with; 0 when there is none.
+// The value of a node's metric, summed over all labels, or over the labels at the end of `name`. 0 if there is none.
 double metric_of(const std::string& node_url, const std::string& name);
 
-// One that no other test is given while this process lives.
+// A port that no other test gets while this process lives.
 std::uint16_t free_port();
 
 }  // namespace fencepost::test

@@ -1,12 +1,12 @@
-// Drives several PostgreSQL sessions statement by statement, in an order of the test's choosing.
+// Drives several PostgreSQL sessions statement by statement, in an order that the test chooses.
 //
 //   Theatre theatre(db.dsn());
 //   Session a(db.dsn(), "node-a"), b(db.dsn(), "node-b");
 //   for (const auto& order : all_orders({4, 2})) theatre.play({{a, writer()}, {b, taker()}}, order);
 //
-// A turn sends one statement and waits until the server has answered it or has put it to wait for a lock. Where it
-// waits, the others go on, and the waiting session catches up as soon as it is let in. Nothing here depends on time:
-// whether a session waits is asked of the server.
+// A turn sends one statement and waits until the server has answered it, or until the statement waits for a lock. Then
+// the other sessions continue, and the waiting session catches up as soon as it gets the lock. Nothing here depends on
+// time: the server is asked whether a session waits.
 #pragma once
 
 #include <algorithm>
@@ -33,16 +33,16 @@ namespace fencepost::interleaving {
 
 inline constexpr std::chrono::seconds kPatience{20};
 
-// What the server said to one statement.
+// The server's answer to one statement.
 struct Answer {
   pg::ResultSet rows;
-  std::string sqlstate;  // empty: it succeeded
+  std::string sqlstate;  // empty: the statement succeeded
   std::string message;
 
   bool ok() const { return sqlstate.empty(); }
 };
 
-// One connection. `send`, then `take` when `finished`.
+// One connection. Call `send`, then `take` once `finished` is true.
 class Session {
  public:
   Session(const std::string& dsn, const std::string& application_name)
@@ -63,18 +63,18 @@ class Session {
     }
   }
 
-  // Whether the server has ended it.
+  // Whether the server has ended the session.
   bool lost() {
     const pg::ResultSet reply(PQexec(connection_.get(), "SELECT 1"));
     return PQstatus(connection_.get()) == CONNECTION_BAD;
   }
 
-  // Whether `take` would not wait. Gives the server up to `pause` to answer.
+  // True if `take` would not wait. Gives the server up to `pause` to answer.
   bool finished(std::chrono::milliseconds pause = std::chrono::milliseconds(0)) {
     if (PQisBusy(connection_.get()) == 0) return true;
     pollfd socket{PQsocket(connection_.get()), POLLIN, 0};
     ::poll(&socket, 1, static_cast<int>(pause.count()));
-    // A session that was ended is finished too: its last answer says so.
+    // A terminated session is finished, too: its last answer says so.
     return PQconsumeInput(connection_.get()) != 1 || PQisBusy(connection_.get()) == 0;
   }
 
@@ -98,7 +98,7 @@ class Session {
   }
   Answer ask(const pg::Statement& statement, const pg::Params& params) { return ask(statement.sql, params); }
 
-  // For what must not fail. Throws when it does.
+  // Runs SQL that must not fail. Throws if it does.
   pg::ResultSet must(std::string_view sql, const pg::Params& params = {}) {
     auto answer = ask(sql, params);
     if (!answer.ok()) throw Exception(internal("test_session", fmt::format("{}: {}", answer.message, sql)));
@@ -110,7 +110,7 @@ class Session {
   }
 
  private:
-  // As Connection does, so that plans are made as they will be.
+  // Prepares as Connection does, so that the plans are the same.
   const std::string& prepare(const std::string& sql) {
     const auto [place, is_new] = prepared_.try_emplace(sql, fmt::format("s{}", prepared_.size()));
     if (is_new) {
@@ -129,7 +129,7 @@ class Session {
   std::map<std::string, std::string> prepared_;
 };
 
-// One statement of a script, and what to do with its answer. Without `then` it must succeed.
+// One statement of a script. `then` handles its answer; without `then` the statement must succeed.
 struct Turn {
   std::string name;
   std::function<void(Session&)> start;
@@ -144,7 +144,7 @@ inline Turn statement(std::string_view name, std::string_view sql, pg::Params pa
           std::move(then)};
 }
 
-// The first statement of a transaction. Whether BEGIN comes a little earlier changes nothing, so it is no turn.
+// The first statement of a transaction. BEGIN takes no lock and no snapshot, so it is not a turn of its own.
 inline Turn opening(Turn turn) {
   turn.start = [first = std::move(turn.start)](Session& session) {
     session.must("BEGIN");
@@ -160,7 +160,7 @@ inline Turn commit(std::function<void()> then = {}) {
   });
 }
 
-// The statements of a batch as one transaction, as Connection::run would run it; `then` gets the last one's answer.
+// The statements of a batch as one transaction, as in Connection::run. `then` gets the answer to the last statement.
 inline Script script_of(const pg::Batch& batch, std::function<void(Answer)> then = {}) {
   Script script;
   for (const auto& entry : batch.entries()) {
@@ -177,9 +177,9 @@ struct Part {
   Script script;
 };
 
-using Order = std::vector<std::size_t>;  // whose turn it is
+using Order = std::vector<std::size_t>;  // the index of the part that takes each turn
 
-// Every order in which scripts of these lengths can be merged.
+// All orders in which scripts of these lengths can be interleaved.
 inline std::vector<Order> all_orders(const std::vector<std::size_t>& lengths) {
   Order order;
   for (std::size_t part = 0; part < lengths.size(); ++part) order.insert(order.end(), lengths[part], part);
@@ -199,7 +199,7 @@ class Theatre {
  public:
   explicit Theatre(const std::string& dsn) : observer_(dsn, "observer") {}
 
-  // Plays all scripts to their ends. What happened is in `trace` afterwards, waiting included.
+  // Plays all scripts to their ends. Afterwards `trace` says what happened, including waits.
   void play(std::vector<Part> parts, const Order& order) {
     trace_.clear();
     std::vector<Actor> actors;
@@ -214,14 +214,14 @@ class Theatre {
     while (std::ranges::any_of(actors, [](const Actor& a) { return a.left() > 0 || a.waiting; })) {
       go_on(actors);
       if (std::chrono::steady_clock::now() > deadline) {
-        throw Exception(internal("stalemate", "nobody can go on:" + trace_));
+        throw Exception(internal("stalemate", "no session can continue:" + trace_));
       }
     }
   }
 
   const std::string& trace() const { return trace_; }
 
-  // Whether the session's statement is answered (true) or waits for somebody's lock (false).
+  // True if the session's statement is answered, false if it waits for another session's lock.
   bool settled(Session& session) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     for (;;) {
@@ -244,7 +244,7 @@ class Theatre {
 
     Part* part;
     std::size_t next = 0;
-    std::size_t owed = 0;  // turns that are due, some since before it began to wait
+    std::size_t owed = 0;  // due turns, including those from before the session began to wait
     bool waiting = false;
   };
 

@@ -20,7 +20,7 @@ using Connection = std::unique_ptr<PGconn, decltype([](PGconn* c) { PQfinish(c);
 using Reply = std::unique_ptr<PGresult, decltype([](PGresult* r) { PQclear(r); })>;
 using Fields = std::unique_ptr<PQconninfoOption, decltype([](PQconninfoOption* o) { PQconninfoFree(o); })>;
 
-// Any number will do, as long as all test processes agree on it.
+// Any number works if all test processes use the same.
 constexpr auto kTemplateLock = 0x66656e6365;
 
 Connection connect(const std::string& dsn) {
@@ -49,7 +49,7 @@ std::unique_ptr<pg::EmbeddedCluster> start_cluster(const TempDir& dir, std::map<
   return std::move(*cluster);
 }
 
-// Of this process alone, stopped and removed by the destructors that run at exit.
+// The server of this process alone. Destructors stop and remove it at exit.
 struct OwnServer {
   TempDir dir{"postgres"};
   std::unique_ptr<pg::EmbeddedCluster> cluster = start_cluster(dir, {});
@@ -86,7 +86,7 @@ std::string random_name() {
   return fmt::format("t_{:016x}", number);
 }
 
-// Changes whenever a migration does, so that a server that outlives a build never serves an old schema.
+// The name changes with every migration, so that a server that outlives a build never serves an old schema.
 std::string migrated_template_name() {
   std::string checksums;
   for (const auto& migration : pg::embedded_migrations()) checksums += migration.checksum;
@@ -99,8 +99,8 @@ void migrate(const std::string& dsn) {
   if (!applied) throw Exception(applied.error());
 }
 
-// Made by whichever test process comes first, while the others wait. IS_TEMPLATE marks it as finished, so one
-// that a killed process left half-made is made again.
+// The first test process makes the template while the others wait. IS_TEMPLATE marks a finished one, so a template that
+// a killed process left unfinished is made again.
 std::string make_migrated_template() {
   const auto name = migrated_template_name();
   const auto admin = connect(server_dsn());
@@ -110,7 +110,7 @@ std::string make_migrated_template() {
   if (!finished.empty()) exec_on(admin, fmt::format("DROP DATABASE {} WITH (FORCE)", name));
   exec_on(admin, fmt::format("CREATE DATABASE {} TEMPLATE template0", name));
   migrate(with_database(server_dsn(), name));
-  // Nobody may be connected to what is copied from.
+  // PostgreSQL copies only from a database without connections.
   exec_on(admin, fmt::format("ALTER DATABASE {} IS_TEMPLATE true ALLOW_CONNECTIONS false", name));
   return name;
 }

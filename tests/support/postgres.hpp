@@ -1,11 +1,11 @@
 // A real PostgreSQL for tests.
 //
 //   TEST(pool, gives_back_what_it_lent) {
-//     test::TestDatabase db;                       // a database of this test's own, gone at its end
+//     test::TestDatabase db;                       // a database of this test's own, dropped at the end
 //     auto pool = pg::Pool(db.dsn(), …);
 //
-// The server is the one that `with_postgres` started for the whole run (FENCEPOST_TEST_CLUSTER), or, when a
-// test binary is run by hand, one of this process's own that stops with it.
+// The server is the one that `with_postgres` started for the whole run (FENCEPOST_TEST_CLUSTER). A test binary
+// that is run by hand starts a server of its own and stops it at exit.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@
 namespace fencepost::test {
 
 enum class Template {
-  kEmpty,     // nothing but what PostgreSQL brings
-  kMigrated,  // with our schema: copied from a database that is migrated once per server
+  kEmpty,     // as PostgreSQL creates it
+  kMigrated,  // with our schema: a copy of a database that is migrated once per server
 };
 
 class TestDatabase {
  public:
   explicit TestDatabase(Template from = Template::kEmpty);
-  ~TestDatabase();  // cuts whoever is still connected
+  ~TestDatabase();  // ends all remaining connections
   TestDatabase(const TestDatabase&) = delete;
   TestDatabase& operator=(const TestDatabase&) = delete;
 
-  // "&application_name=x" and the like may be appended as they are.
+  // Parameters such as "&application_name=x" can be appended.
   const std::string& dsn() const { return dsn_; }
   const std::string& name() const { return name_; }
-  // Runs SQL at once on a connection of its own and returns the first column of the first row, or "" when there
-  // is none. Throws when it fails. For arranging and checking, beside the code under test.
+  // Runs SQL on a connection of its own and returns the first column of the first row, or "" if there is no row. Throws
+  // if the SQL fails. For setup and checks, independent of the code under test.
   std::string exec(const std::string& sql) const;
 
  private:
@@ -43,7 +43,7 @@ class TestDatabase {
   std::string dsn_;
 };
 
-// A server of the test's own, to be stopped, killed and started again.
+// A server of the test's own, which the test can stop, kill and restart.
 class TestCluster {
  public:
   explicit TestCluster(std::map<std::string, std::string> settings = {});
@@ -58,12 +58,12 @@ class TestCluster {
   std::unique_ptr<pg::EmbeddedCluster> cluster_;
 };
 
-// The Unix socket of the server that TestDatabase uses: what a TcpProxy in front of it connects to.
+// The Unix socket of the server that TestDatabase uses. A TcpProxy connects to it.
 std::filesystem::path server_socket();
-// The same database through a TCP port of this machine, e.g. a proxy's.
+// The DSN of the same database through a TCP port of this machine, for example a proxy's.
 std::string through_port(const std::string& dsn, std::uint16_t port);
 
-// Like TestDatabase::exec, anywhere.
+// Like TestDatabase::exec, for any DSN.
 std::string exec_sql(const std::string& dsn, const std::string& sql);
 
 }  // namespace fencepost::test

@@ -48,10 +48,10 @@ Finished run_command(std::vector<std::string> argv, const std::vector<std::strin
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
     if (left.count() <= 0) {
       child->signal_group(SIGKILL);
-      throw Exception(internal("command_too_slow", fmt::format("{} was not done within {} ms; it said:\n{}{}", name,
+      throw Exception(internal("command_too_slow", fmt::format("{} took longer than {} ms; its output:\n{}{}", name,
                                                                patience.count(), finished.out, finished.err)));
     }
-    // A descriptor of -1 is passed over.
+    // poll skips a descriptor of -1.
     std::array<pollfd, 3> watch{
         {{out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}, {out || err ? -1 : child->pidfd(), POLLIN, 0}}};
     ::poll(watch.data(), watch.size(), static_cast<int>(left.count()));

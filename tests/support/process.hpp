@@ -1,4 +1,4 @@
-// Runs a command to its end and tells what it said: for tests of programs.
+// Runs a command to its end and returns its output and its exit status: for tests of programs.
 #pragma once
 
 #include <chrono>
@@ -15,12 +15,12 @@ struct Finished {
   std::string err;
 };
 
-// Throws when it cannot be started, or (after killing it and what it started) when it takes longer than that.
-// `env` is added to ours.
+// Throws if the command cannot be started. If it exceeds the time limit, kills it and its children, and throws.
+// `env` is added to our environment.
 Finished run_command(std::vector<std::string> argv, const std::vector<std::string>& env = {},
                      std::chrono::milliseconds patience = std::chrono::seconds(60));
 
-// Our environment as "NAME=value", with these in place of those of the same name.
+// Our environment as "NAME=value", in which these variables replace those of the same name.
 std::vector<std::string> environment_with(const std::vector<std::string>& changes);
 
 }  // namespace fencepost::test

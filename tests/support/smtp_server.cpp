@@ -16,10 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// Debian's, which has python3-aiosmtpd; another python3 in PATH would not.
+// Debian's python3 has python3-aiosmtpd; another python3 in PATH does not.
 constexpr auto kPython = "/usr/bin/python3";
 
-// aiosmtpd's own command line has neither AUTH nor a way to learn which port was free.
+// aiosmtpd's own command line has no AUTH and does not print which free port it chose.
 constexpr auto kProgram = R"(
 import asyncio, ssl, sys
 from aiosmtpd.handlers import Mailbox
@@ -54,7 +54,7 @@ std::string read_all(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// From the line "port 41234", which it prints once it listens; 0 before.
+// The port in the line "port 41234", which the server prints once it listens; 0 before.
 std::uint16_t announced_port(const std::string& log) {
   constexpr std::string_view kBefore = "port ";
   const auto at = log.find(kBefore);

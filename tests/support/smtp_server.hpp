@@ -1,7 +1,7 @@
-// A real SMTP server for tests: aiosmtpd, on a free port of 127.0.0.1, stopped and forgotten at the end.
+// A real SMTP server for tests: aiosmtpd on a free port of 127.0.0.1. The destructor stops it; its mail is lost.
 //
-//   test::SmtpServer mail;                                             // takes all mail, wants no login
-//   test::SmtpServer mail({.username = "u", .password = "p"});         // wants that login
+//   test::SmtpServer mail;                                             // accepts all mail without a login
+//   test::SmtpServer mail({.username = "u", .password = "p"});         // requires that login
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,23 @@
 namespace fencepost::test {
 
 struct SmtpServerOptions {
-  std::string username;  // empty: AUTH is not offered (but by STARTTLS, where aiosmtpd always offers it)
+  std::string username;  // empty: no AUTH (except after STARTTLS, where aiosmtpd always offers it)
   std::string password;
-  std::string certificate_file;  // with key_file: STARTTLS is offered, or, with `implicit_tls`, TLS from the start
+  std::string certificate_file;  // with key_file: offers STARTTLS, or TLS from the start with `implicit_tls`
   std::string key_file;
   bool implicit_tls = false;
 };
 
 class SmtpServer {
  public:
-  // Returns when it answers; throws when it does not.
+  // Returns when the server answers. Throws if it does not.
   explicit SmtpServer(const SmtpServerOptions& options = {});
   ~SmtpServer();
 
   std::uint16_t port() const { return port_; }
   // "smtp://127.0.0.1:2525", or smtps.
   std::string url() const;
-  // How many mails it has taken.
+  // The number of accepted mails.
   std::size_t received() const;
 
  private:

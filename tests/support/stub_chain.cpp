@@ -18,7 +18,7 @@ const Uint256& wealth() {
   return million_ether;
 }
 
-// The most that it may pay for gas, and what it adds to the base fee within that.
+// The highest price per gas that a transaction pays, and its tip on top of the base fee.
 Uint256 fee_cap(const evm::Fees& fees) {
   if (const auto* legacy = std::get_if<evm::LegacyFees>(&fees)) return legacy->gas_price;
   return std::get<evm::DynamicFees>(fees).max_fee_per_gas;
@@ -33,13 +33,13 @@ Uint256 effective_price(const evm::Fees& fees, std::uint64_t base_fee) {
   return std::min<Uint256>(fee_cap(fees), base_fee + tip_cap(fees));
 }
 
-// Ten percent more, rounded up, as geth's pool wants.
+// Ten percent more, rounded up, as geth's pool requires.
 bool replaces(const evm::Fees& newer, const evm::Fees& older) {
   const auto enough = [](const Uint256& now, const Uint256& before) { return now * 10 >= before * 11; };
   return enough(fee_cap(newer), fee_cap(older)) && enough(tip_cap(newer), tip_cap(older));
 }
 
-// Room for whatever a sender may claim to pay.
+// Wide enough for any amount that a sender can claim to pay.
 using Wide = boost::multiprecision::uint512_t;
 
 Wide cost_of(const evm::Transaction& tx) {
@@ -71,7 +71,7 @@ bool stub_reverts(std::span<const std::uint8_t> data) {
   return !data.empty() && data.front() == 0xfe;
 }
 
-// Hashes and addresses are evenly spread already.
+// Hashes and addresses are evenly distributed already.
 std::size_t StubChain::Hasher::operator()(std::span<const std::uint8_t> bytes) const noexcept {
   std::size_t out = 0;
   std::memcpy(&out, bytes.data(), sizeof out);
@@ -109,7 +109,7 @@ const StubChain::Account* StubChain::find(const Address& address) const {
 // --- the pool ---------------------------------------------------------------------------------------------------
 
 Result<evm::Hash32> StubChain::send(std::span<const std::uint8_t> raw) {
-  auto decoded = evm::decode_transaction(raw);  // before the lock: recovering the sender takes longer than all the rest
+  auto decoded = evm::decode_transaction(raw);  // before the lock: recovering the sender takes most of the time
   if (!decoded) {
     return fail(invalid("bad_transaction", "failed to decode signed transaction: " + decoded.error().message));
   }
@@ -118,7 +118,7 @@ Result<evm::Hash32> StubChain::send(std::span<const std::uint8_t> raw) {
   auto& sender = account(tx->sender);
   if (auto checked = check(*tx, sender); !checked) return fail(std::move(checked.error()));
   const auto hash = tx->hash;
-  unpool(sender, tx->transaction.nonce);  // what it replaces
+  unpool(sender, tx->transaction.nonce);  // the transaction that it replaces
   pool(sender, std::move(tx));
   return hash;
 }
@@ -223,12 +223,12 @@ void StubChain::run_pool_of(Account& sender, StubBlock& block, bool& full) {
   while (!sender.pool.empty() && sender.pool.begin()->first == sender.nonce) {
     const auto tx = sender.pool.begin()->second;
     const auto& t = tx->transaction;
-    if (fee_cap(t.fees) < block.base_fee) break;  // waits for a lower one
+    if (fee_cap(t.fees) < block.base_fee) break;  // the transaction waits for a lower base fee
     const bool cannot_pay = cost_of(t) > Wide(sender.balance);
     full = !cannot_pay && block.gas_used + gas_of(t) > options_.gas_limit;
     if (full) break;
     unpool(sender, t.nonce);
-    if (cannot_pay) break;  // as a node does: dropped when its turn comes
+    if (cannot_pay) break;  // dropped when it would run, as a node does
     run(sender, block, tx);
   }
   if (sender.nonce != before) sender.steps.emplace_back(block.number, before);
@@ -306,7 +306,7 @@ void StubChain::undo_head(Fate fate) {
   }
 }
 
-// --- questions --------------------------------------------------------------------------------------------------
+// --- queries ----------------------------------------------------------------------------------------------------
 
 StubBlockPtr StubChain::head() const {
   const std::lock_guard lock(mutex_);

@@ -1,14 +1,14 @@
 // A chain in memory that behaves like an EVM node's, without an EVM: accounts, a pool in nonce order, blocks, reorgs.
-// It checks and recovers real signed transactions, so whoever talks to it cannot tell, and takes thousands a second.
+// It checks real signed transactions and recovers their senders, as a node does, and takes thousands per second.
 //
 //   StubChain chain;
 //   chain.send(raw);
 //   chain.mine();
 //   chain.reorg(1, Fate::kBackToPool);
 //
-// Every transaction succeeds unless its data begins with 0xfe. There are no logs and no contracts. The face that speaks
-// JSON-RPC is StubChainRpc, the one that listens on a port StubChainServer; this is the logic alone, with no network
-// and no clock but the one it is given. Any thread may call anything.
+// A transaction fails if its data begins with 0xfe; all others succeed. There are no logs and no contracts.
+// StubChainRpc speaks JSON-RPC for it, and StubChainServer listens on a port. This class is the logic alone: it has no
+// network, and its only clock is the given one. Any thread may call any method.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,9 @@ struct StubChainOptions {
   std::uint64_t gas_limit = 1'000'000'000;  // of a block
   std::int64_t safe_distance = 2;           // blocks behind the head
   std::int64_t finalized_distance = 4;
-  std::size_t keep_blocks = 1'000;  // older ones, and what was in them, are forgotten
+  std::size_t keep_blocks = 1'000;  // older blocks and their transactions are forgotten
   std::size_t max_pool = 1'000'000;
-  bool keep_history = true;  // what `history` answers, for ever: 40 bytes per mined transaction
+  bool keep_history = true;  // store the answers of `history` forever: 40 bytes per mined transaction
 };
 
 using StubTransaction = std::shared_ptr<const evm::DecodedTransaction>;
@@ -47,7 +47,7 @@ struct StubReceipt {
   StubTransaction transaction;
   bool succeeded = true;
   std::uint64_t gas_used = 0;
-  std::uint64_t gas_so_far = 0;  // in the block, this one included
+  std::uint64_t gas_so_far = 0;  // of the block up to and including this transaction
   Uint256 gas_price;
 };
 
@@ -62,10 +62,10 @@ struct StubBlock {
 };
 using StubBlockPtr = std::shared_ptr<const StubBlock>;
 
-// What becomes of the transactions of blocks that a reorg undoes.
+// What happens to the transactions of the blocks that a reorg undoes.
 enum class Fate { kDropped, kBackToPool };
 
-// Whether this call, or this transaction, fails when it runs.
+// Whether a call or a transaction with this data fails when it runs.
 bool stub_reverts(std::span<const std::uint8_t> data);
 
 class StubChain {
@@ -73,23 +73,23 @@ class StubChain {
   // Starts with the genesis block. The clock gives the blocks their timestamps and must outlive the chain.
   explicit StubChain(StubChainOptions options = {}, const Clock& clock = system_clock());
 
-  // --- what a node is asked -------------------------------------------------------------------------------------
+  // --- what a node answers --------------------------------------------------------------------------------------
 
   std::uint64_t chain_id() const { return options_.chain_id; }
   std::uint64_t gas_limit() const { return options_.gas_limit; }
-  // Into the pool. The error's message is what geth says:
+  // Adds a transaction to the pool. The error's message is geth's:
   //   bad_transaction     failed to decode signed transaction, invalid chain id, exceeds block gas limit
-  //   already_known       it is in the pool
-  //   nonce_too_low       the nonce is used, be it by this very transaction
+  //   already_known       the pool has the transaction
+  //   nonce_too_low       the nonce is used, perhaps by this very transaction
   //   intrinsic_gas       intrinsic gas too low
   //   fee_too_low         max fee per gas less than block base fee
-  //   underpriced         another one waits at this nonce, and this one does not pay 10 % more
+  //   underpriced         another transaction waits at this nonce, and the new one does not pay 10 % more
   //   insufficient_funds
   //   pool_full
   Result<evm::Hash32> send(std::span<const std::uint8_t> raw);
 
   StubBlockPtr head() const;
-  // nullptr for a block that is not on the present branch, not yet or not any more.
+  // nullptr if the block is not on the current branch.
   StubBlockPtr block(std::int64_t number) const;
   StubBlockPtr block(const evm::Hash32& hash) const;
   std::int64_t safe_number() const;
@@ -100,34 +100,34 @@ class StubChain {
     std::size_t index = 0;
   };
   std::optional<Mined> find_mined(const evm::Hash32& hash) const;
-  StubTransaction find_pooled(const evm::Hash32& hash) const;  // nullptr when it is not there
+  StubTransaction find_pooled(const evm::Hash32& hash) const;  // nullptr if it is not in the pool
 
   std::uint64_t nonce(const evm::Address& address) const;
-  // After that block. Right within the blocks that are kept.
+  // The nonce after that block. Correct for blocks that are not forgotten.
   std::uint64_t nonce_at(const evm::Address& address, std::int64_t number) const;
-  // The first that is neither used nor waiting, without a gap before it.
+  // The nonce that follows the mined ones and the waiting ones behind them, without a gap.
   std::uint64_t pending_nonce(const evm::Address& address) const;
-  // Rich unless set otherwise: a million ether.
+  // A million ether unless set otherwise.
   Uint256 balance(const evm::Address& address) const;
   std::uint64_t base_fee() const;  // of the next block
   std::size_t pool_size() const;
 
   // --- what only a test can do ----------------------------------------------------------------------------------
 
-  // Blocks with whatever can run, each up to the gas limit. Returns the last.
+  // Mines blocks from the pool, each up to the gas limit. Returns the last block.
   StubBlockPtr mine(std::size_t blocks = 1);
-  // Undoes the newest `depth` blocks (at most all that are kept but the oldest) and puts empty ones in their place, one
-  // more unless told otherwise. What goes back to the pool is mined by the next `mine`.
+  // Replaces the newest `depth` blocks (at most all stored ones but the oldest) by empty ones, by default one more than
+  // before. The next `mine` mines the transactions that went back to the pool.
   void reorg(std::size_t depth, Fate fate, std::optional<std::size_t> new_blocks = std::nullopt);
-  // Out of the pool, as a node under pressure does. False when it is not there.
+  // Removes a transaction from the pool, as a node under load does. False if it is not in the pool.
   bool evict(const evm::Hash32& hash);
   void set_base_fee(std::uint64_t fee);
   void set_balance(const evm::Address& address, const Uint256& balance);
   void set_distances(std::int64_t safe, std::int64_t finalized);
 
-  // Every hash that was ever mined at that nonce, on any branch, in order and each once.
+  // All hashes that were ever mined at that nonce, on any branch, in order, each once.
   std::vector<evm::Hash32> history(const evm::Address& sender, std::uint64_t nonce) const;
-  std::uint64_t mined_count() const;  // over all branches
+  std::uint64_t mined_count() const;  // summed over all branches
 
  private:
   struct Account {
@@ -135,8 +135,8 @@ class StubChain {
     std::uint64_t nonce = 0;
     Uint256 balance;
     std::map<std::uint64_t, StubTransaction> pool;
-    bool ready = false;                                        // stands in ready_
-    std::deque<std::pair<std::int64_t, std::uint64_t>> steps;  // block, and the nonce before it
+    bool ready = false;                                        // is in ready_
+    std::deque<std::pair<std::int64_t, std::uint64_t>> steps;  // a block, and the nonce before that block
   };
   struct Hasher {
     std::size_t operator()(std::span<const std::uint8_t> bytes) const noexcept;
@@ -145,7 +145,7 @@ class StubChain {
 
   static const Clock& system_clock();
 
-  // All of these under the lock.
+  // All of these require the lock.
   Account& account(const evm::Address& address);
   const Account* find(const evm::Address& address) const;
   Result<void> check(const evm::DecodedTransaction& tx, const Account& sender) const;
@@ -166,12 +166,12 @@ class StubChain {
   std::uint64_t base_fee_;
   std::int64_t safe_distance_;
   std::int64_t finalized_distance_;
-  std::uint64_t blocks_made_ = 0;  // makes the hashes of equal blocks on two branches different
+  std::uint64_t blocks_made_ = 0;  // makes the hashes of equal blocks on two branches differ
   std::uint64_t mined_count_ = 0;
   std::unordered_map<evm::Address, Account, Hasher> accounts_;
-  std::deque<Account*> ready_;  // those whose next transaction may run, in turn
+  std::deque<Account*> ready_;  // accounts whose next transaction can run, served in turn
   std::unordered_map<Hash32, StubTransaction, Hasher> pooled_;
-  std::deque<StubBlockPtr> blocks_;  // the present branch, oldest first
+  std::deque<StubBlockPtr> blocks_;  // the current branch, oldest first
   std::unordered_map<Hash32, StubBlockPtr, Hasher> by_hash_;
   std::unordered_map<Hash32, Mined, Hasher> mined_;
   std::unordered_map<evm::Address, std::vector<std::pair<std::uint64_t, Hash32>>, Hasher> history_;

@@ -27,7 +27,7 @@ std::string address_or_null(const std::optional<evm::Address>& address) {
   return address ? fmt::format("\"{}\"", to_hex0x(*address)) : "null";
 }
 
-// No code is there, but a creation has an address all the same: any one that is its own.
+// A contract creation deploys no code here, but it has an address of its own; any unique address works.
 std::string contract_of(const evm::DecodedTransaction& tx) {
   if (tx.transaction.to) return "null";
   return fmt::format("\"{}\"", to_hex0x(std::span(tx.hash).first<20>()));

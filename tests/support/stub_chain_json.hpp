@@ -1,4 +1,4 @@
-// How an EVM node writes blocks, receipts and transactions.
+// Writes blocks, receipts and transactions as an EVM node does.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace fencepost::test {
 
-// With the hashes of its transactions.
+// The block lists the hashes of its transactions.
 std::string block_json(const StubBlock& block, std::uint64_t gas_limit);
 std::string receipt_json(const StubBlock& block, std::size_t index);
-// `block` is nullptr while it waits.
+// `block` is nullptr while the transaction waits in the pool.
 std::string transaction_json(const evm::DecodedTransaction& tx, const StubBlock* block, std::size_t index);
 
 }  // namespace fencepost::test

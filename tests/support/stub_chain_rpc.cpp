@@ -26,7 +26,7 @@ using evm::Hash32;
 
 constexpr std::uint64_t kTip = 1'000'000'000;
 
-// What becomes an error object.
+// Becomes an error object in the answer.
 struct RpcFailure {
   int code;
   std::string message;
@@ -37,7 +37,7 @@ RpcFailure bad_params(std::string message) {
   return {-32602, std::move(message), {}};
 }
 
-// Parameters by place; what is missing or of another kind throws RpcFailure, which `answer_one` turns into an answer.
+// Parameters by position. Throws RpcFailure for a missing or mistyped one; `answer_one` turns it into an answer.
 class Params {
  public:
   explicit Params(const json::value* params) : array_(params == nullptr ? nullptr : params->if_array()) {}
@@ -83,7 +83,7 @@ std::int64_t block_number(const StubChain& chain, std::string_view name) {
   return number_of(name);
 }
 
-// By number, tag or hash; nullptr when there is none.
+// By number, tag or hash; nullptr if there is no such block.
 StubBlockPtr find_block(const StubChain& chain, std::string_view name) {
   constexpr std::size_t kHashLength = 66;
   if (name.size() != kHashLength) return chain.block(block_number(chain, name));
@@ -247,7 +247,7 @@ void append_failure(std::string& out, const std::string& id, const RpcFailure& f
                  failure.data.empty() ? "" : R"(,"data":)", failure.data);
 }
 
-// `each` for the request, or for every one of a batch.
+// Calls `each` for the request, or for every request of a batch.
 std::string for_each_request(std::string_view body, const std::function<void(const json::value&, std::string&)>& each) {
   json::monotonic_resource memory;
   boost::system::error_code broken;

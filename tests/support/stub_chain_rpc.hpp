@@ -1,10 +1,10 @@
-// A StubChain's JSON-RPC 2.0 face: text in, text out, batches too. The server in front of it is StubChainServer; tests
-// that need no network call `answer`.
+// JSON-RPC 2.0 for a StubChain: text in, text out, batches too. StubChainServer is the server in front of it. Tests
+// without a network call `answer`.
 //
 // Methods: eth_chainId, eth_blockNumber, eth_getBlockByNumber, eth_getBlockByHash (hashes of transactions only),
 // eth_getTransactionReceipt, eth_getBlockReceipts, eth_getTransactionByHash, eth_getTransactionCount, eth_getBalance,
-// eth_sendRawTransaction, eth_estimateGas, eth_call, eth_feeHistory, eth_gasPrice, eth_syncing. Blocks are named by
-// number, by earliest, latest, pending, safe or finalized, and where a node takes it, by hash.
+// eth_sendRawTransaction, eth_estimateGas, eth_call, eth_feeHistory, eth_gasPrice, eth_syncing. A block is named
+// by its number, by earliest, latest, pending, safe or finalized, and by its hash where a node accepts that.
 //
 // A call whose data begins with 0xfe reverts with Error("the stub says no").
 #pragma once
@@ -23,15 +23,15 @@ namespace fencepost::test {
 
 class StubChainRpc {
  public:
-  // The chain outlives it.
+  // The chain must outlive this object.
   explicit StubChainRpc(StubChain& chain) : chain_(chain) {}
 
-  // To one request or a batch. Any thread.
+  // Answers one request or a batch. Any thread.
   std::string answer(std::string_view body);
-  // As a node that has lost its database would: an error to each call, inside a good answer.
+  // Answers every call with an error inside a valid response, like a node that has lost its database.
   std::string refuse(std::string_view body);
 
-  // Calls since the start or the last reset, each in a batch counted; those to unknown methods too.
+  // Calls since the start or the last reset. Counts each call of a batch, and calls of unknown methods.
   std::uint64_t calls(const std::string& method) const;
   std::uint64_t calls() const;
   std::map<std::string, std::uint64_t> calls_by_method() const;

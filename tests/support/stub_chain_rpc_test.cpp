@@ -135,7 +135,7 @@ TEST_F(StubChainRpcTest, a_call_that_would_revert_says_so_with_data) {
   EXPECT_EQ(result("eth_estimateGas", R"([{"to":"0x0000000000000000000000000000000000000000"}])"), "0x5208");
 }
 
-TEST_F(StubChainRpcTest, tells_fees) {
+TEST_F(StubChainRpcTest, answers_fee_queries) {
   chain.mine(2);
   chain.set_base_fee(7);
   const auto history = result("eth_feeHistory", R"(["0x2","latest",[25]])");

@@ -54,7 +54,7 @@ std::string StubChainServer::url() const {
   return fmt::format("http://127.0.0.1:{}", port_);
 }
 
-// Several sockets may be bound to a port as long as all allow it and none listens; then one may listen.
+// Several sockets can be bound to one port if all allow it and none listens; then one of them can listen.
 void StubChainServer::reserve_port(std::uint16_t wanted) {
   reserved_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!reserved_) fail_with_errno("socket");
@@ -134,7 +134,7 @@ void StubChainServer::mine_regularly() {
       due = std::chrono::steady_clock::now();
       continue;
     }
-    due = std::max(due + *interval, std::chrono::steady_clock::now());  // late ones are not made up for
+    due = std::max(due + *interval, std::chrono::steady_clock::now());  // skips blocks that are late
     if (changed_.wait_until(lock, due, is_changed)) {
       due = std::chrono::steady_clock::now();
       continue;

@@ -1,11 +1,11 @@
-// A StubChain that listens: JSON-RPC over HTTP on a loopback port, and a block every so often.
+// A StubChain that listens: JSON-RPC over HTTP on a loopback port, and a block at every interval.
 //
 //   StubChainServer server({.interval = std::chrono::milliseconds(100)});
 //   … server.url() …
 //   server.set_trouble({Trouble::kGarbage});
 //
-// The port stays the same, and reserved, through all troubles. Any thread may call anything but the threads of the
-// server itself.
+// The port stays the same, and reserved, through all troubles. Any thread may call any method, except the threads of
+// the server itself.
 #pragma once
 
 #include <chrono>
@@ -28,22 +28,22 @@ namespace fencepost::test {
 
 enum class Trouble {
   kNone,
-  kRefuses,         // connections; those that are open are closed
-  kHttp500,         // an error page
-  kGarbage,         // HTTP 200 and a body that is no JSON
-  kErrorInside200,  // every call fails, in good JSON-RPC
+  kRefuses,         // refuses connections, and closes the open ones
+  kHttp500,         // answers with an error page
+  kGarbage,         // answers HTTP 200 and a body that is not JSON
+  kErrorInside200,  // answers every call with an error, in valid JSON-RPC
 };
 
 struct StubChainServerOptions {
   StubChainOptions chain;
-  std::optional<std::chrono::milliseconds> interval;  // of blocks; none: only `chain().mine()` makes them
-  std::uint16_t port = 0;                             // 0: any free one
+  std::optional<std::chrono::milliseconds> interval;  // between blocks; none: only `chain().mine()` makes them
+  std::uint16_t port = 0;                             // 0: any free port
   std::size_t threads = 1;
 };
 
 class StubChainServer {
  public:
-  // Returns when it answers. Throws when it cannot have the port.
+  // Returns when the server answers. Throws if the port is not available.
   explicit StubChainServer(StubChainServerOptions options = {});
   ~StubChainServer();
   StubChainServer(const StubChainServer&) = delete;
@@ -56,7 +56,7 @@ class StubChainServer {
 
   void set_interval(std::optional<std::chrono::milliseconds> interval);
   void set_trouble(Trouble trouble);
-  // Every answer comes that much later, whatever the trouble.
+  // Delays every answer by this much, whatever the trouble.
   void set_delay(std::chrono::milliseconds delay);
 
  private:
@@ -71,9 +71,9 @@ class StubChainServer {
   Runtime runtime_;
   Metrics metrics_;
   http::Router router_;
-  UniqueFd reserved_;  // bound and never listening, so that nobody else gets the port
+  UniqueFd reserved_;  // bound and never listening, so that no other program gets the port
   std::uint16_t port_ = 0;
-  std::unique_ptr<http::Server> server_;  // guarded by control_; none while it refuses
+  std::unique_ptr<http::Server> server_;  // guarded by control_; empty while the server refuses
   std::mutex control_;
   std::atomic<Trouble> trouble_{Trouble::kNone};
   std::atomic<std::chrono::milliseconds> delay_{std::chrono::milliseconds(0)};

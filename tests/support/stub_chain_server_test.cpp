@@ -35,7 +35,7 @@ TEST(stub_chain_server, answers) {
   EXPECT_EQ(answer->body, R"({"jsonrpc":"2.0","id":1,"result":"0x7a69"})");
 }
 
-TEST(stub_chain_server, mines_at_its_interval_until_told_not_to) {
+TEST(stub_chain_server, mines_at_its_interval_until_it_is_switched_off) {
   StubChainServer server({.interval = 5ms});
   EXPECT_TRUE(eventually([&] { return server.chain().head()->number >= 3; }));
   server.set_interval(std::nullopt);
@@ -45,7 +45,7 @@ TEST(stub_chain_server, mines_at_its_interval_until_told_not_to) {
   EXPECT_TRUE(eventually([&] { return server.chain().head()->number > head; }));
 }
 
-TEST(stub_chain_server, mines_only_when_told_without_an_interval) {
+TEST(stub_chain_server, mines_only_on_request_without_an_interval) {
   StubChainServer server;
   ASSERT_TRUE(ask(server));
   EXPECT_EQ(server.chain().head()->number, 0);
@@ -53,14 +53,14 @@ TEST(stub_chain_server, mines_only_when_told_without_an_interval) {
   EXPECT_EQ(server.chain().head()->number, 1);
 }
 
-TEST(stub_chain_server, refuses_connections_and_comes_back_on_the_same_port) {
+TEST(stub_chain_server, refuses_connections_and_later_accepts_on_the_same_port) {
   StubChainServer server;
   ASSERT_TRUE(ask(server));
   server.set_trouble(Trouble::kRefuses);
   const auto refused = ask(server);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "connect_failed");
-  server.set_trouble(Trouble::kRefuses);  // again changes nothing
+  server.set_trouble(Trouble::kRefuses);  // a second time changes nothing
   server.set_trouble(Trouble::kNone);
   EXPECT_TRUE(ask(server));
 }
@@ -76,14 +76,14 @@ TEST(stub_chain_server, has_troubles_of_every_kind) {
   EXPECT_EQ(answer.status, 200U);
   EXPECT_EQ(parse_json(answer.body, 1'000).value().at("error").at("code"), -32603);
   server.set_trouble(Trouble::kNone);
-  EXPECT_EQ(server.rpc().calls(), 0U);  // none was answered so far
+  EXPECT_EQ(server.rpc().calls(), 0U);  // no call was answered so far
   server.set_delay(60s);
   EXPECT_EQ(ask(server, 50ms).error().code, "timeout");
   server.set_delay(0ms);
   EXPECT_TRUE(ask(server));
 }
 
-// What a node does with a chain, by the node's own connector.
+// The calls that a node makes to a chain, through the node's own connector.
 awaitable<> live_a_life(StubChainServer& server, Executor loop) {
   const auto key =
       evm::PrivateKey::from_hex(Secret("0000000000000000000000000000000000000000000000000000000000000001")).value();

@@ -49,7 +49,7 @@ struct StubChainTest : ::testing::Test {
   StubChain chain;
   const evm::PrivateKey alice = key(1);
 
-  // Accepts it and gives its hash.
+  // Sends a transaction that must be accepted; returns its hash.
   Hash32 send(const Wish& wish) {
     const auto tx = sign(alice, wish);
     const auto sent = chain.send(tx.raw);
@@ -137,7 +137,7 @@ TEST_F(StubChainTest, moves_value_and_takes_fees) {
   EXPECT_EQ(refused({.value = 6}).code, "insufficient_funds");
   send({.value = 5});
   const auto block = chain.mine();
-  EXPECT_EQ(block->receipts.at(0).gas_price, Uint256(2 * kGwei));  // base fee and tip
+  EXPECT_EQ(block->receipts.at(0).gas_price, Uint256(2 * kGwei));  // base fee plus tip
   EXPECT_EQ(chain.balance(alice.address()), Uint256(21'000) * 2 * kGwei);
   EXPECT_EQ(chain.balance(key(99).address()), before + 5);
 }
@@ -229,7 +229,7 @@ TEST_F(StubChainTest, what_a_reorg_puts_back_is_mined_again_with_those_behind_it
   EXPECT_TRUE(is_mined(second) && is_mined(third));
 }
 
-TEST_F(StubChainTest, history_tells_what_was_mined_at_a_nonce_on_any_branch) {
+TEST_F(StubChainTest, history_lists_what_was_mined_at_a_nonce_on_any_branch) {
   const auto first = send({.nonce = 0, .value = 1});
   chain.mine();
   chain.reorg(1, Fate::kDropped);
@@ -265,7 +265,7 @@ TEST_F(StubChainTest, forgets_old_blocks_and_what_was_in_them) {
   EXPECT_FALSE(forgetful.find_mined(old.hash));
   EXPECT_EQ(forgetful.block(1), nullptr);
   EXPECT_EQ(forgetful.nonce_at(alice.address(), 2), 1U);
-  forgetful.reorg(100, Fate::kDropped);  // no deeper than it remembers
+  forgetful.reorg(100, Fate::kDropped);  // only as deep as the stored blocks
   EXPECT_EQ(forgetful.head()->number, 5);
   EXPECT_EQ(forgetful.nonce(alice.address()), 1U);
 }

@@ -35,20 +35,20 @@ using std::chrono::steady_clock;
 using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 constexpr std::size_t kChunk = 16384;
-constexpr std::size_t kHeldChunks = 64;  // per direction and connection; beyond that the sender is made to wait
+constexpr std::size_t kHeldChunks = 64;  // per direction and connection; beyond that the sender waits
 
 std::size_t index_of(Direction direction) {
   return direction == Direction::kToServer ? 0 : 1;
 }
 
-// What was read at `at` and not passed on yet. Empty data: the end of the stream.
+// Data that was read at `at` and not passed on yet. Empty data means the end of the stream.
 struct Held {
   steady_clock::time_point at;
   std::string data;
 };
 
-// One direction of one connection. A reader fills `held` and waits for `room`; a writer empties it and waits for
-// something to have `changed`.
+// One direction of one connection. A reader fills `held` and waits for `room`. A writer empties `held` and waits for
+// `changed`.
 struct Lane {
   Lane(const asio::any_io_executor& executor, Direction d) : direction(d), changed(executor), room(executor) {}
 
@@ -82,7 +82,7 @@ void close_with_reset(Socket& socket) {
 
 struct TcpProxy::World {
   explicit World(Endpoint server) : target(std::move(server)), reservation(context), acceptor(context) {
-    // Bound for as long as we live but never listening, so that the port stays ours while we refuse.
+    // Bound for the lifetime of the proxy and never listening: keeps the port while the proxy refuses clients.
     reservation.open(tcp::v4());
     reservation.set_option(ReusePort(true));
     reservation.bind({asio::ip::address_v4::loopback(), 0});
@@ -100,7 +100,7 @@ struct TcpProxy::World {
     thread.join();
   }
 
-  // On the proxy's thread, and only then does the caller go on.
+  // Runs `work` on the proxy's thread and waits for it.
   void run(const std::function<void()>& work) {
     std::promise<void> done;
     asio::post(context, [&] {
@@ -183,7 +183,7 @@ struct TcpProxy::World {
     close(connection);
   }
 
-  // Until then, or until somebody cancels the timer.
+  // Waits until that time, or until the timer is cancelled.
   static awaitable<> wait(asio::steady_timer& timer, steady_clock::time_point until = steady_clock::time_point::max()) {
     timer.expires_at(until);
     co_await timer.async_wait(use_tuple);
@@ -260,7 +260,7 @@ struct TcpProxy::World {
   std::uint16_t port = 0;
   std::list<ConnectionPtr> connections;
 
-  // By direction, see index_of.
+  // Indexed by direction, see index_of.
   std::array<milliseconds, 2> delays{};
   std::array<bool, 2> paused{};
   std::array<std::optional<std::size_t>, 2> cut_budget;

@@ -1,11 +1,11 @@
-// A TCP proxy that misbehaves on request: between a node and PostgreSQL, or a node and a chain.
+// A TCP proxy that misbehaves on request, between a node and PostgreSQL or between a node and a chain.
 //
 //   TcpProxy proxy(test::server_socket());
 //   auto dsn = test::through_port(db.dsn(), proxy.port());
-//   proxy.half_open();   // … and see what the code under test does
+//   proxy.half_open();   // … and check what the code under test does
 //   proxy.pass();
 //
-// It runs on a thread of its own. Any thread may call any method; each takes effect before it returns.
+// The proxy runs on a thread of its own. Any thread may call any method; each takes effect before it returns.
 #pragma once
 
 #include <chrono>
@@ -30,28 +30,28 @@ class TcpProxy {
 
   std::uint16_t port() const;
 
-  // Everything passes, at once, and new clients are welcome; what a half-open connection held back goes out now.
-  // Clients that came during a blackhole stay unanswered.
+  // Passes all bytes without delay, and accepts new clients. Sends what a half-open connection held back. Clients that
+  // connected during a blackhole stay unanswered.
   void pass();
-  // Each byte arrives that much later, in order. Also for bytes under way.
+  // Delays each byte by this much, in order, including bytes in transit.
   void delay(std::chrono::milliseconds to_server, std::chrono::milliseconds to_client);
-  // Closes every connection now, with a reset. What comes next is up to the mode, which stays as it is.
+  // Closes every connection now, with a reset. The mode does not change.
   void cut();
-  // Once `bytes` more have passed in that direction, on all connections together, cuts; once. The receiver gets
-  // exactly that many.
+  // Cuts once, after `bytes` more have passed in that direction, on all connections together. The receiver gets exactly
+  // that many.
   void cut_after(Direction direction, std::size_t bytes);
-  // New clients get "connection refused". Those that are connected stay so.
+  // New clients get "connection refused". Existing connections stay.
   void refuse();
-  // Nothing passes in that direction, also no end of stream, and nothing is closed.
+  // Nothing passes in that direction, not even an end of stream, and no connection is closed.
   void half_open(Direction direction);
   void half_open();
-  // As half_open for those that are connected; new clients are accepted and never answered.
+  // Like half_open for existing connections. Accepts new clients and never answers them.
   void blackhole();
 
-  // Since the start.
+  // Counted since the start.
   std::size_t accepted() const;
   std::size_t bytes(Direction direction) const;
-  // Now.
+  // Connections that are open now.
   std::size_t open() const;
 
  private:

@@ -25,7 +25,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::steady_clock;
 
-// Sends back what it gets, one client after the other in its own coroutine.
+// An echo server: each client has a coroutine of its own.
 template <class Protocol>
 class EchoServer {
  public:
@@ -80,7 +80,7 @@ class Client {
     send(text);
     return receive(text.size());
   }
-  // Nothing to read, and no end either, for that long.
+  // True if there is nothing to read, and no end of stream, for this long.
   bool silent_for(std::chrono::milliseconds time) {
     pollfd watch{socket_.native_handle(), POLLIN, 0};
     return ::poll(&watch, 1, static_cast<int>(time.count())) == 0;

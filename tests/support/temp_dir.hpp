@@ -1,4 +1,4 @@
-// A directory of a test's own, removed with everything in it at the end.
+// A directory for one test. The destructor removes it with everything in it.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@ namespace fencepost::test {
 
 class TempDir {
  public:
-  // Under TMPDIR or /tmp, named so that a person who finds one knows what left it. Others may pass through it
-  // (mode 0711), since a cluster started by root runs as another user.
+  // Under TMPDIR or /tmp. The name says which purpose left it behind. Other users may pass through it (mode 0711): a
+  // cluster that root starts runs as another user.
   explicit TempDir(const std::string& purpose = "test");
   ~TempDir();
   TempDir(const TempDir&) = delete;

@@ -30,7 +30,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 Terminal::Terminal(std::vector<std::string> argv, const std::vector<std::string>& env) {
   auto environment = environment_with(env);
-  // Made before the fork: afterwards only what is safe in a signal handler may be called.
+  // Built before the fork: after it, only async-signal-safe functions may be called.
   const auto arguments = pointers(argv);
   const auto variables = pointers(environment);
   const winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
@@ -55,7 +55,7 @@ bool Terminal::read_more(steady_clock::time_point deadline) {
   pollfd watch{side_.get(), POLLIN, 0};
   if (left.count() <= 0 || ::poll(&watch, 1, static_cast<int>(left.count())) <= 0) return false;
   std::array<char, 4096> chunk;
-  const auto got = ::read(side_.get(), chunk.data(), chunk.size());  // EIO when nobody has the other side any more
+  const auto got = ::read(side_.get(), chunk.data(), chunk.size());  // EIO when no process has the other side open
   if (got > 0) screen_.append(chunk.data(), static_cast<std::size_t>(got));
   return got > 0;
 }
@@ -73,7 +73,7 @@ bool Terminal::shows(std::string_view text, std::chrono::milliseconds patience) 
 
 void Terminal::type(std::string_view text) const {
   if (::write(side_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    throw Exception(internal("terminal_closed", "the program takes no more input"));
+    throw Exception(internal("terminal_closed", "the program does not read its input any more"));
   }
 }
 
@@ -81,7 +81,8 @@ int Terminal::end() {
   const auto deadline = steady_clock::now() + std::chrono::minutes(1);
   while (read_more(deadline)) {
   }
-  if (steady_clock::now() >= deadline) throw Exception(internal("command_too_slow", "it goes on:\n" + screen_));
+  if (steady_clock::now() >= deadline)
+    throw Exception(internal("command_too_slow", "the program still runs; its output:\n" + screen_));
   int status = 0;
   ::waitpid(pid_, &status, 0);
   pid_ = -1;

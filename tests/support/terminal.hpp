@@ -1,4 +1,4 @@
-// A program on a terminal of its own, 80 columns wide: for what it draws and asks only there.
+// Runs a program on a terminal of its own, 80 columns wide: for output and prompts that appear only on a terminal.
 //
 //   Terminal terminal({fencepost_program(), "signer", "new"});
 //   ASSERT_TRUE(terminal.shows("Password"));
@@ -19,23 +19,23 @@ namespace fencepost::test {
 
 class Terminal {
  public:
-  // `env` is added to ours. Throws when there is no terminal to be had.
+  // `env` is added to our environment. Throws if no terminal can be created.
   explicit Terminal(std::vector<std::string> argv, const std::vector<std::string>& env = {});
-  ~Terminal();  // kills it if it still runs
+  ~Terminal();  // kills the program if it still runs
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Waits until it has written that, after all that earlier calls have found. False when it ends or takes longer.
+  // Waits until the program has written `text`, after the matches of earlier calls. False if it ends or takes longer.
   [[nodiscard]] bool shows(std::string_view text, std::chrono::milliseconds patience = std::chrono::seconds(20));
   void type(std::string_view text) const;
-  // Waits for its end, for at most a minute, and gives its exit code; -1 when a signal ended it. Throws when it goes
-  // on.
+  // Waits for the program's end, for at most a minute. Returns its exit code, or -1 if a signal ended it. Throws if it
+  // still runs.
   int end();
-  // Everything so far, byte by byte.
+  // All output so far, byte by byte.
   const std::string& screen() const { return screen_; }
 
  private:
-  // False when it has ended or nothing came in time.
+  // False if the program has ended, or if it wrote nothing before the deadline.
   bool read_more(std::chrono::steady_clock::time_point deadline);
 
   UniqueFd side_;

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 constexpr std::int64_t kChainId = 31337;
 constexpr std::size_t kConnections = 64;
 
-// Like eventually, for questions that cost a process or a connection.
+// Like eventually, for conditions whose check costs a process or a connection.
 template <class Condition>
 bool patiently(Condition condition, std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -143,14 +143,14 @@ void TxNode::signal(int number) {
 }
 
 void TxNode::resume() {
-  // "pid (name) state …": a signal that came before it has stopped would be lost.
+  // Reads "pid (name) state …". A signal that arrives before the process has stopped would be lost.
   const auto stat = fmt::format("/proc/{}/stat", child_->pid());
   const bool stopped = eventually([&] {
     const auto text = read_file(stat);
     const auto name_end = text.rfind(')');
     return name_end != std::string::npos && text.substr(name_end + 2, 1) == "T";
   });
-  if (!stopped) throw Exception(internal("node_not_stopped", "the node did not stop where it should:\n" + output()));
+  if (!stopped) throw Exception(internal("node_not_stopped", "the node has not stopped; its output:\n" + output()));
   signal(SIGCONT);
 }
 
@@ -266,7 +266,7 @@ bool TxCluster::all_confirmed(std::chrono::milliseconds patience) const {
 }
 
 std::optional<std::size_t> TxCluster::leader_of(const std::string& address) const {
-  // A node's id is its name and something that is new at each start.
+  // A node's id is its name and an id that is new at each start.
   const auto owner = sql(fmt::format(
       "SELECT owner_node FROM signer_lease WHERE signer = '{}' AND expires_at > clock_timestamp()", address));
   for (std::size_t i = 0; i < nodes_.size(); ++i) {

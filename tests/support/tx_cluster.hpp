@@ -4,8 +4,8 @@
 //   const auto id = cluster.create(0, transfer(signer(0), "first", 1));
 //   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
 //
-// The nodes are processes of their own: they may be stopped, killed and started again, and, with `proxied`, be cut off
-// from the database or from the chain.
+// Each node is a process. A test can stop, kill and restart it. With `proxied`, a test can also cut it off from the
+// database or from the chain.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@
 
 namespace fencepost::test {
 
-// What differs from test to test of a node's configuration. Impatient, so that tests are short.
+// The part of a node's configuration that tests change. The defaults have short timeouts, so that tests are short.
 struct TxSettings {
   std::int64_t max_in_flight = 16;
   bool shared = false;
@@ -48,7 +48,7 @@ struct TxSettings {
   std::chrono::milliseconds idle_release{60'000};
   bool forwarding = true;
   std::string fees = "{}";                  // YAML
-  std::vector<std::string> more_keys = {};  // private ones, beside anvil's
+  std::vector<std::string> more_keys = {};  // private keys in addition to anvil's
 };
 
 // One `fencepost serve`.
@@ -61,24 +61,24 @@ class TxNode {
     std::filesystem::path dir;
   };
   TxNode(Setup setup, const TxSettings& settings);
-  ~TxNode();  // SIGKILL: what an orderly stop does is for the tests that are about it
+  ~TxNode();  // SIGKILL; tests of an orderly stop call `stop`
 
-  // With these variables on top of ours. `start` returns when it is ready and throws with its output when it is not;
-  // `launch` returns at once.
+  // `env` is added to our environment. `start` returns when the node is ready. If the node does not become ready,
+  // `start` throws with its output. `launch` returns at once.
   void start(const std::vector<std::string>& env = {});
   void launch(const std::vector<std::string>& env = {});
   void await_ready();
   void signal(int number);
-  void resume();      // once it has stopped, by SIGSTOP or at a test point
-  void kill();        // and waits for its end
-  ExitStatus stop();  // SIGTERM, and waits
-  bool dies();        // by itself, within kPatience
+  void resume();      // after it has stopped, by SIGSTOP or at a test point
+  void kill();        // SIGKILL, and waits for its end
+  ExitStatus stop();  // SIGTERM, and waits for its end
+  bool dies();        // true if it ends by itself within kPatience
   bool running() { return child_ && child_->running(); }
 
   std::string url(const std::string& path) const;
   const std::filesystem::path& config() const { return config_; }
-  std::string output() const;  // of all its lives
-  // A counter or gauge, over all its labels unless the name brings them along; 0 when there is none.
+  std::string output() const;  // since the first start
+  // A counter or gauge, summed over all labels unless `name` has labels. 0 if there is none.
   double metric(const std::string& name) const;
 
  private:
@@ -92,11 +92,11 @@ struct TxClusterOptions {
   std::size_t nodes = 1;
   TxSettings settings;
   std::vector<std::string> anvil{"--block-time", "1"};
-  bool proxied = false;               // each node reaches database and chain through proxies of its own
-  bool rewritten = false;             // each node reaches the chain through an RpcRewriter of its own
-  bool start = true;                  // all nodes, in the constructor
-  std::string dsn;                    // a database that the test brings, not migrated; else one of its own
-  std::vector<std::string> rpc_urls;  // one for each node, in place of anvil's
+  bool proxied = false;               // each node reaches the database and the chain through its own proxies
+  bool rewritten = false;             // each node reaches the chain through its own RpcRewriter
+  bool start = true;                  // start all nodes in the constructor
+  std::string dsn;                    // a database of the test, not migrated; default: a new one
+  std::vector<std::string> rpc_urls;  // one per node, instead of anvil's
 };
 
 class TxCluster {
@@ -112,10 +112,10 @@ class TxCluster {
   const std::string& key() const { return key_; }
 
   Ask create_ask(std::size_t node, const boost::json::object& body) const;
-  // POST /api/v1/tx; throws with the answer unless it was accepted. Gives the txId.
+  // POST /api/v1/tx. Returns the txId. Throws with the answer if the transaction was not accepted.
   std::string create(std::size_t node, const boost::json::object& body);
-  // The same as a client does it who loses answers: again, with the same requestId, until it has one. For at most a
-  // minute; what is refused for good throws at once.
+  // The same for a client that loses answers: retries with the same requestId until it gets one, for at most a minute.
+  // Throws at once on a refusal that a retry cannot change.
   std::string create_by_retrying(std::size_t node, const boost::json::object& body);
   Answer get(std::size_t node, const std::string& path) const;
   Answer post(std::size_t node, const std::string& path, const boost::json::object& body) const;
@@ -123,26 +123,26 @@ class TxCluster {
   const std::string& dsn() const { return dsn_; }
   // The first column of the first row.
   std::string sql(const std::string& query) const;
-  // Asks until the answer is this one, for at most that long.
+  // Polls until the answer is `wanted`, for at most `patience`.
   bool sql_becomes(const std::string& query, const std::string& wanted,
                    std::chrono::milliseconds patience = std::chrono::seconds(60)) const;
   std::string column(const std::string& tx_id, const std::string& expression) const;
   bool becomes(const std::string& tx_id, const std::string& expression, const std::string& wanted,
                std::chrono::milliseconds patience = std::chrono::seconds(60)) const;
   bool all_confirmed(std::chrono::milliseconds patience = std::chrono::seconds(90)) const;
-  // Which node leads, by its place; none when nobody does.
+  // The index of the node that leads the signer; nothing if no node does.
   std::optional<std::size_t> leader_of(const std::string& signer) const;
 
-  // Anvil's answer; throws when it is an error.
+  // Anvil's answer. Throws if it is an error.
   boost::json::value rpc(const std::string& method, boost::json::array params = {}) const;
   void mine(int blocks = 1) const { rpc("anvil_mine", {blocks}); }
   std::int64_t head() const;
-  // The last `depth` blocks are replaced by empty ones; what was in them is not in the pool again.
+  // Replaces the last `depth` blocks by empty ones. Their transactions do not go back to the pool.
   void reorg(std::int64_t depth) const { rpc("anvil_reorg", {depth, boost::json::array()}); }
   std::int64_t mined_count(const std::string& signer) const;
   std::int64_t balance(const std::string& address) const;
 
-  // Everything a person needs who has to find out what went wrong.
+  // The state of the cluster, for the message of a failed test.
   std::string describe() const;
 
  private:
@@ -160,18 +160,18 @@ class TxCluster {
   std::string key_;
 };
 
-// Anvil's accounts, which every node has the keys of.
+// Anvil's accounts. Every node has their keys.
 std::string signer(std::size_t index);
 std::string signer_key(std::size_t index);
 
-// An address that has nothing and that nobody has the key of.
+// An address with no balance whose key no node has.
 std::string recipient(std::uint32_t number = 0);
 
-// The body of a create: a plain transfer with gas given, so that the chain is not asked.
+// The body of a create: a plain transfer with gas, so that the node does not ask the chain.
 boost::json::object transfer(const std::string& from, const std::string& request_id, std::int64_t value,
                              const std::string& to = recipient());
 
-// All at once, over up to 64 connections per node, each answer in its place; status 0 where there is none.
+// Sends all requests at once, over up to 64 connections per node. Answers are in order; status 0 means no answer.
 std::vector<Answer> ask_all(std::vector<Ask> asks, std::chrono::milliseconds timeout = std::chrono::seconds(60));
 
 }  // namespace fencepost::test

@@ -32,7 +32,7 @@ awaitable<> run_with_pool(pg::Connector& connector, pg::PoolOptions options, Met
   if (failure) std::rethrow_exception(failure);
 }
 
-// How a call ended: "ok" or its error's code.
+// How a call ended: "ok" or the code of its error.
 template <class T>
 awaitable<std::string> code_of(awaitable<T> call) {
   try {

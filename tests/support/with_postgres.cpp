@@ -1,7 +1,7 @@
 // with_postgres COMMAND [ARGUMENT…]
 //
-// Starts a private PostgreSQL, runs the command with FENCEPOST_TEST_CLUSTER naming it, and stops it again.
-// Exits as the command does. SIGINT and SIGTERM are passed on to the command and all it has started.
+// Starts a private PostgreSQL, runs the command with FENCEPOST_TEST_CLUSTER set to it, and stops the server. Exits with
+// the command's exit code. Passes SIGINT and SIGTERM on to the command and its children.
 #include <array>
 #include <cstdlib>
 
@@ -19,7 +19,7 @@ using fencepost::ExitStatus;
 using fencepost::Output;
 using fencepost::UniqueFd;
 
-// From here on these signals only arrive when we ask for them: the server must be stopped before we go.
+// Blocks these signals and returns a descriptor to read them from: the server must be stopped before the exit.
 UniqueFd catch_signals() {
   sigset_t caught;
   ::sigemptyset(&caught);
