@@ -316,7 +316,7 @@ cmd_lint() {
   mapfile -t files < <(cpp_files)
   clang-format-19 --dry-run -Werror "${files[@]}"
   say "scripts"
-  mapfile -t scripts < <(find fp .ci/run bench model -name fp -o -name run -o -name '*.sh')
+  mapfile -t scripts < <(find fp .ci/run bench cmake model -name fp -o -name run -o -name '*.sh')
   shellcheck "${scripts[@]}"
   if [[ ${1:-} == --all ]]; then
     mapfile -t files < <(cpp_files | grep '\.cpp$')

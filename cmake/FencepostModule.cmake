@@ -34,17 +34,22 @@ endfunction()
 
 # All targets have the same flags, so one precompiled header serves all of the product, and one all tests.
 function(fencepost_use_pch target)
-  _fencepost_use_pch(${target} fencepost_pch "${CMAKE_SOURCE_DIR}/src/base/pch.hpp")
+  _fencepost_use_pch(${target} fencepost_pch base/pch.hpp)
 endfunction()
 
-# _fencepost_use_pch(target pch header libraries…): `pch` is made for the first that asks for it.
+# _fencepost_use_pch(target pch header libraries…): `pch` is made for the first that asks for it. The header is named by
+# what an #include says: an absolute path would be another one in every clone.
 function(_fencepost_use_pch target pch header)
   if(NOT TARGET ${pch})
     file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${pch}.cpp" CONTENT "")  # touched only when it is not there
     add_library(${pch} STATIC "${CMAKE_BINARY_DIR}/${pch}.cpp")
-    target_include_directories(${pch} PRIVATE "${CMAKE_SOURCE_DIR}/src")
+    target_include_directories(${pch} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
     target_link_libraries(${pch} PRIVATE fencepost_asio fmt::fmt spdlog::spdlog fencepost_flags ${ARGN})
-    target_precompile_headers(${pch} PRIVATE "${header}")
+    target_precompile_headers(${pch} PRIVATE <${header}>)
+    if(FENCEPOST_CCACHE)
+      set_target_properties(${pch} PROPERTIES
+        CXX_COMPILER_LAUNCHER "${CMAKE_SOURCE_DIR}/cmake/precompile.sh;${CMAKE_SOURCE_DIR}")
+    endif()
   endif()
   target_link_libraries(${target} PRIVATE spdlog::spdlog)
   target_precompile_headers(${target} REUSE_FROM ${pch})
@@ -58,8 +63,7 @@ function(fencepost_test name label)
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main fencepost_test_basics fencepost_flags)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(${name} PRIVATE fencepost_asio fmt::fmt)
-  _fencepost_use_pch(${name} fencepost_test_pch "${CMAKE_SOURCE_DIR}/tests/support/pch.hpp"
-    GTest::gtest GTest::gmock)
+  _fencepost_use_pch(${name} fencepost_test_pch tests/support/pch.hpp GTest::gtest GTest::gmock)
   # Those of whole nodes take longest: they come first, or the last of them would run alone.
   set(cost 1)
   if(label STREQUAL "integration")

@@ -33,10 +33,15 @@ if(FENCEPOST_LINKER)
   target_link_options(fencepost_flags INTERFACE --ld-path=${FENCEPOST_LINKER})
 endif()
 
-# The precompiled header makes ccache miss unless both tools agree to look past its time stamps.
+# A second build folder, or a second clone, finds in ccache what the first one compiled: paths are made relative, the
+# folder's name is neither part of the key nor of the objects, and the precompiled header counts by what went into it
+# (precompile.sh). The two kinds of sloppiness are what ccache asks for with any precompiled header; nothing of ours
+# uses __DATE__ or __TIME__.
 find_program(FENCEPOST_CCACHE ccache)
 if(FENCEPOST_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${FENCEPOST_CCACHE})
-  target_compile_options(fencepost_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_DEPEND=1 CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${FENCEPOST_CCACHE})
+  # CMake's own form names the header again, in a way in which ccache sees an absolute path.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
 endif()
+target_compile_options(fencepost_flags INTERFACE -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)

@@ -7,6 +7,7 @@
 
 #include "runtime/read_file.hpp"
 #include "tests/support/fencepost.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace fencepost::test {
 namespace {
@@ -22,7 +23,7 @@ std::set<std::string> names_in(const std::string& text, const std::regex& patter
 }
 
 TEST(alerts, ask_for_metrics_that_there_are) {
-  const fs::path root = FENCEPOST_SOURCE_DIR;
+  const fs::path root = source_dir();
   std::set<std::string> written;
   for (const auto& entry : fs::recursive_directory_iterator(root / "src")) {
     if (entry.path().extension() != ".cpp") continue;

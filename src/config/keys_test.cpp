@@ -1,13 +1,13 @@
 #include "config/keys.hpp"
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
-#include <source_location>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/support/source_dir.hpp"
 
 #include "config/kinds.hpp"
 #include "config/settings.hpp"
@@ -172,8 +172,7 @@ std::set<std::string> rows_of_the_table() {
 }
 
 std::ifstream open_the_docs() {
-  const auto source = std::filesystem::path(std::source_location::current().file_name());
-  return std::ifstream(source.parent_path() / "../../docs/configuration.md");
+  return std::ifstream(test::source_dir() / "docs/configuration.md");
 }
 
 TEST(config_docs, list_every_key_as_it_is) {

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace fencepost::test {
 namespace {
@@ -39,7 +40,7 @@ fs::path anvil_program() {
 #else
   constexpr auto kPackage = "anvil-linux-amd64";
 #endif
-  auto native = fs::path(FENCEPOST_SOURCE_DIR) / "node_modules/@foundry-rs" / kPackage / "bin/anvil";
+  auto native = source_dir() / "node_modules/@foundry-rs" / kPackage / "bin/anvil";
   if (fs::exists(native)) return native;
   if (auto found = find_in_path("anvil"); found && !read_all(*found).starts_with("#!")) return *found;
   throw Exception(unavailable("anvil_missing", "anvil is not installed; run ./fp setup"));

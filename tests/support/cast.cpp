@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace fencepost::test {
 
@@ -16,7 +17,7 @@ fs::path cast_program() {
 #else
   constexpr auto kPackage = "cast-linux-amd64";
 #endif
-  auto native = fs::path(FENCEPOST_SOURCE_DIR) / "node_modules/@foundry-rs" / kPackage / "bin/cast";
+  auto native = source_dir() / "node_modules/@foundry-rs" / kPackage / "bin/cast";
   if (fs::exists(native)) return native;
   if (auto found = find_in_path("cast")) return *found;
   throw Exception(unavailable("cast_missing", "cast is not installed; run ./fp setup"));

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::vector<std::string> command(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), FENCEPOST_PROGRAM);
+  arguments.insert(arguments.begin(), fencepost_program());
   return arguments;
 }
 
@@ -47,10 +47,6 @@ awaitable<Answer> send(const Ask& request) {
 }
 
 }  // namespace
-
-std::string fencepost_program() {
-  return FENCEPOST_PROGRAM;
-}
 
 Finished fencepost(std::vector<std::string> arguments, const std::vector<std::string>& env) {
   return run_command(command(std::move(arguments)), env);

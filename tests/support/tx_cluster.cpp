@@ -16,6 +16,7 @@
 #include "runtime/read_file.hpp"
 #include "runtime/runtime.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/fencepost.hpp"
 #include "tests/support/process.hpp"
 
 namespace fencepost::test {
@@ -119,7 +120,7 @@ TxNode::~TxNode() {
 
 void TxNode::launch(const std::vector<std::string>& env) {
   child_.reset();
-  auto child = ChildProcess::start({.argv = {FENCEPOST_PROGRAM, "serve", "--config", config_.string()},
+  auto child = ChildProcess::start({.argv = {fencepost_program(), "serve", "--config", config_.string()},
                                     .env = environment_with(env),
                                     .out = Output::file(output_),
                                     .err = Output::same_as_out(),

@@ -1,0 +1,9 @@
+#include "tests/support/source_dir.hpp"
+
+namespace fencepost::test {
+
+std::filesystem::path source_dir() {
+  return FENCEPOST_SOURCE_DIR;
+}
+
+}  // namespace fencepost::test
