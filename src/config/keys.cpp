@@ -40,11 +40,11 @@ std::vector<Key> node_keys() {
       key("database.pool_size", at(&Config::database, &DatabaseConfig::pool_size), Count{1, 1000},
           "Exclusive connections for transactions, per event loop."),
       key("database.queue_limit", at(&Config::database, &DatabaseConfig::queue_limit), Count{1, 1'000'000},
-          "How many may wait for a connection before more are refused with 503."),
+          "How many requests may wait for a connection; further ones are refused with 503."),
       key("database.acquire_timeout", at(&Config::database, &DatabaseConfig::acquire_timeout), Duration{},
-          "How long one may wait for a connection."),
+          "How long a request may wait for a connection."),
       key("database.listen", at(&Config::database, &DatabaseConfig::listen), kListenMode,
-          "Use LISTEN to learn of work at once, or only poll (behind a transaction pooler)."),
+          "Use LISTEN to learn of work at once, or only poll (for a database behind a transaction pooler)."),
 
       key("http.host", at(&Config::http, &HttpConfig::host), Text{255}, "Address to listen on; 0.0.0.0 or :: for all."),
       key("http.port", at(&Config::http, &HttpConfig::port), Number<std::uint16_t>{0, 65535},
@@ -71,9 +71,9 @@ std::vector<Key> node_keys() {
       key("runtime.cpu_threads", at(&Config::runtime, &RuntimeConfig::cpu_threads), Count{1, 1024},
           "Threads for signing and other heavy work."),
       key("runtime.stop_timeout", at(&Config::runtime, &RuntimeConfig::stop_timeout), Duration{},
-          "How long an orderly stop may take before the rest is cut off."),
+          "How long an orderly stop may take; remaining work is then aborted."),
 
-      key("log.level", at(&Config::log, &LogConfig::level), kLogLevel, "The least important lines to write."),
+      key("log.level", at(&Config::log, &LogConfig::level), kLogLevel, "The lowest level of the lines to write."),
       key("log.format", at(&Config::log, &LogConfig::format), kLogFormat, "Lines for people or for machines."),
       key("log.file", at(&Config::log, &LogConfig::file), Text{4096}, "File to append to; standard error if not set."),
   };
@@ -88,16 +88,16 @@ std::vector<Key> transfer_keys() {
       key("transfer.batch", at(&Config::transfer, &TransferOptions::batch), Count{1, 10'000},
           "Most transfers in one transaction."),
       key("transfer.lanes", at(&Config::transfer, &TransferOptions::lanes), Count{1, 64},
-          "Most transactions with transfers that a node has under way at a time, in each mode."),
+          "How many transactions with transfers a node runs at the same time, in each mode."),
       key("transfer.sweep_interval", at(&Config::transfer, &TransferOptions::sweep_interval),
           Duration{std::chrono::milliseconds(10), std::chrono::hours(1)},
-          "How often to look for due transfers even if nobody says that there are any."),
+          "How often to look for due transfers without a notification."),
       key("transfer.expiry_interval", at(&Config::transfer, &TransferOptions::expiry_interval),
           Duration{std::chrono::milliseconds(10), std::chrono::hours(1)},
           "How often to reject transfers that have waited too long."),
       key("transfer.audit_interval", at(&Config::transfer, &TransferOptions::audit_interval),
           Duration{std::chrono::milliseconds(0), std::chrono::days(30)},
-          "How often to prove that no money was made or lost, which reads every transfer; 0 is never."),
+          "How often to prove that no money was created or lost, which reads every transfer; 0 means never."),
   };
 }
 
@@ -106,12 +106,12 @@ std::vector<Key> email_keys() {
       key("email.smtp_url", at(&Config::email, &EmailConfig::smtp_url), kSmtpUrl,
           "Mail server, such as smtp://mail.example.org:587; no mail is sent if not set."),
       key("email.username", at(&Config::email, &EmailConfig::username), Text{256},
-          "Login at the mail server, if it wants one."),
+          "Login at the mail server, if it requires one."),
       key("email.password", at(&Config::email, &EmailConfig::password), SecretText{}, "Password at the mail server."),
       key("email.from", at(&Config::email, &EmailConfig::from), MailAddress{},
           "Sender of all mail; required with email.smtp_url."),
       key("email.timeout", at(&Config::email, &EmailConfig::timeout), Duration{},
-          "How long one mail may take to be handed over."),
+          "How long the delivery of one mail to the server may take."),
   };
 }
 

@@ -48,11 +48,13 @@ class TuningKeys {
   void confirmations() {
     constexpr auto kSection = &ChainOptions::confirmations;
     add_tuning("confirmations.required", Finality{},
-               "What makes a block final: blocks on top of it, or the chain's own word.", &ChainTuning::finality);
-    add("confirmations.progress", Boolean{}, "Tell of every confirmation, not only of forks and of the last.", kSection,
+               "When a block is final: after this many blocks, or when the chain calls it safe or finalized.",
+               &ChainTuning::finality);
+    add("confirmations.progress", Boolean{}, "Announce every confirmation, not only forks and the last one.", kSection,
         &ConfirmationOptions::progress);
-    add("confirmations.stale_receipt_timeout", kSomeTime, "Ask for a receipt that no block has brought for this long.",
-        kSection, &ConfirmationOptions::stale_receipt_timeout);
+    add("confirmations.stale_receipt_timeout", kSomeTime,
+        "Ask for the receipt of a transaction that no block has listed for this long.", kSection,
+        &ConfirmationOptions::stale_receipt_timeout);
     add("confirmations.receipt_workers", Count{1, 1000}, "How many receipts to ask for at once.", kSection,
         &ConfirmationOptions::receipt_workers);
   }
@@ -60,29 +62,31 @@ class TuningKeys {
   void nonces() {
     constexpr auto kSection = &ChainOptions::nonce;
     add("nonce.chain_query.enabled", Boolean{},
-        "Compare a signer's next nonce with the chain's; without it, only a signer's first nonce is asked for.",
+        "Compare a signer's next nonce with the chain's; if false, only the first nonce comes from the chain.",
         kSection, &NonceOptions::chain_query_enabled);
-    add("nonce.chain_query.mode", kNonceQuery, "The chain's nonce with or without what waits in its pool.", kSection,
+    add("nonce.chain_query.mode", kNonceQuery,
+        "Which nonce to ask for: with (pending) or without (latest) the transactions in the chain's pool.", kSection,
         &NonceOptions::chain_query_mode);
-    add("nonce.nonce_state_timeout", kSomeTime, "How long a chain's nonce is believed before it is asked for again.",
+    add("nonce.nonce_state_timeout", kSomeTime, "How long a nonce from the chain is used before it is asked for again.",
         kSection, &NonceOptions::nonce_state_timeout);
   }
 
   void sending() {
-    add("resubmit.enabled", Boolean{}, "Send what is not mined again: the same bytes.", &ChainOptions::resubmit,
-        &ResubmitOptions::enabled);
-    add("resubmit.interval", kSomeTime, "How long to wait before that, each time.", &ChainOptions::resubmit,
+    add("resubmit.enabled", Boolean{}, "Rebroadcast transactions that are not mined: the same bytes.",
+        &ChainOptions::resubmit, &ResubmitOptions::enabled);
+    add("resubmit.interval", kSomeTime, "How long to wait before each rebroadcast.", &ChainOptions::resubmit,
         &ResubmitOptions::interval);
-    add("stuck.after", kSomeTime, "A transaction next in line that is not mined for this long is STUCK: alert.",
+    add("stuck.after", kSomeTime,
+        "A signer's transaction with the lowest open nonce becomes STUCK if it is not mined for this long.",
         &ChainOptions::stuck_after);
   }
 
   void fees() {
     constexpr auto kSection = &ChainOptions::fees;
-    add_tuning("fees.policy", kFeePolicy, "Offer what the market asks (dynamic), or always the same (fixed).",
+    add_tuning("fees.policy", kFeePolicy, "Offer the market price (dynamic), or always the same price (fixed).",
                &ChainTuning::fee_policy);
     add("fees.base_fee_multiplier", Uint32{1, 1000},
-        "Dynamic: the cap is so many base fees plus the tip; what is not needed of it is not paid.", kSection,
+        "Dynamic: the cap is this many base fees plus the tip; the unused part of a cap is not paid.", kSection,
         &FeeOptions::base_fee_multiplier);
     add("fees.min_tip", Wei{}, "Dynamic: the least tip per gas to offer.", kSection, &FeeOptions::min_tip);
     add("fees.max_tip", Wei{}, "Dynamic: the highest tip per gas to offer.", kSection, &FeeOptions::max_tip);
@@ -100,8 +104,7 @@ class TuningKeys {
         "How many transactions of one signer may be sent and not yet mined; 0 is no limit.",
         &ChainOptions::max_in_flight);
     add(section + "shared", Boolean{},
-        "The signers' keys are used elsewhere too, so that nonces may be taken behind our back.",
-        &ChainOptions::shared);
+        "Other programs use the signers' keys too, so they may use nonces without Fencepost.", &ChainOptions::shared);
   }
 
   template <class Kind, class... Members>
@@ -129,23 +132,23 @@ std::vector<Key> own_keys() {
       key("tx.request_id_required", at(&Config::tx, &TxOptions::request_id_required), Boolean{},
           "Refuse a create without requestId, which could not be retried safely."),
       key("tx.forwarding", at(&Config::tx, &TxOptions::forwarding), Boolean{},
-          "Hand a request to the node that leads its signer; otherwise it is refused with 409."),
+          "Forward a request to the node that leads its signer; if false, refuse it with 409."),
       key("tx.forward_timeout", at(&Config::tx, &TxOptions::forward_timeout), Duration{1ms, 10min},
-          "How long that node may take to answer."),
+          "How long the leader may take to answer a forwarded request."),
       key("tx.writer_lanes", at(&Config::tx, &TxOptions::writer_lanes), Count{1, 64},
           "Most batches of creates that are written at the same time."),
       key("tx.writer_batch", at(&Config::tx, &TxOptions::writer_batch), Count{1, 10'000}, "Most creates in one batch."),
       key("tx.gas_margin_percent", at(&Config::tx, &TxOptions::gas_margin_percent), Uint32{0, 1000},
-          "Gas on top of an estimate."),
+          "Percentage to add to a gas estimate."),
 
       key("lease.duration", at(&Config::lease, &LeaseOptions::times, &LeaseTimes::duration), Duration{100ms, 1h},
           "How long a node leads a signer without renewing: a dead node's signers are taken over after this."),
       key("lease.renew_interval", at(&Config::lease, &LeaseOptions::renew_interval), Duration{10ms, 30min},
-          "How often it renews; less than half of lease.duration."),
+          "How often a node renews its leases; less than half of lease.duration."),
       key("lease.clock_skew_allowance", at(&Config::lease, &LeaseOptions::times, &LeaseTimes::clock_skew_allowance),
-          Duration{0ms, 10min}, "How long others leave an expired lease alone."),
+          Duration{0ms, 10min}, "How long other nodes wait after a lease has expired before they take it over."),
       key("lease.idle_release", at(&Config::lease, &LeaseOptions::idle_release), kSomeTime,
-          "A signer without work is given up after this."),
+          "A node releases the lease of a signer without work after this time."),
   };
 }
 
@@ -154,7 +157,7 @@ std::vector<Key> keystore_keys() {
       key("keystore.directory", at(&Config::keystore, &KeystoreConfig::directory), Text{4096},
           "Directory of key files (keystore V3, as made by fencepost signer new, geth or cast)."),
       key("keystore.password", at(&Config::keystore, &KeystoreConfig::password), SecretText{},
-          "Password of all key files in it."),
+          "Password of all key files in keystore.directory."),
       key("keystore.dev_keys", at(&Config::keystore, &KeystoreConfig::dev_keys), SecretKeys{},
           "Plain private keys; only with dev."),
   };
@@ -196,7 +199,7 @@ std::vector<Key> signer_keys(std::size_t index) {
   return {
       key(path("address"), signer(&SignerConfig::address), EvmAddress{}, "Address of the signer."),
       key(path("chain_id"), signer(&SignerConfig::chain_id), Optional{kChainId},
-          "The chain on which this holds; every one if not set."),
+          "The chain that this entry applies to; all chains if not set."),
       key(path("max_in_flight"), signer(&SignerConfig::options, &SignerOptions::max_in_flight), Optional{kWindow},
           "For this signer, in place of the chain's."),
       key(path("shared"), signer(&SignerConfig::options, &SignerOptions::shared), Optional{Boolean{}},
