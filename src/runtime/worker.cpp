@@ -6,6 +6,16 @@
 #include "runtime/log.hpp"
 
 namespace fencepost {
+namespace {
+
+Metrics::Labels labels(const Worker::Options& options, const char* result = nullptr) {
+  Metrics::Labels labels{{"worker", options.name}};
+  if (!options.chain.empty()) labels.emplace("chain", options.chain);
+  if (result != nullptr) labels.emplace("result", result);
+  return labels;
+}
+
+}  // namespace
 
 Worker::Worker(Executor executor, Options options, Step step, Metrics& metrics)
     : options_(std::move(options)),
@@ -14,11 +24,9 @@ Worker::Worker(Executor executor, Options options, Step step, Metrics& metrics)
       backoff_(options_.backoff, random_),
       group_(executor, options_.name, 1),
       alarm_(std::make_shared<Alarm>(executor)),
-      ok_total_(
-          metrics.counter("worker_runs_total", "Runs of a worker", {{"worker", options_.name}, {"result", "ok"}})),
-      failed_total_(
-          metrics.counter("worker_runs_total", "Runs of a worker", {{"worker", options_.name}, {"result", "failed"}})),
-      duration_(metrics.latency("worker_run_seconds", "How long a run took", {{"worker", options_.name}})) {}
+      ok_total_(metrics.counter("worker_runs_total", "Runs of a worker", labels(options_, "ok"))),
+      failed_total_(metrics.counter("worker_runs_total", "Runs of a worker", labels(options_, "failed"))),
+      duration_(metrics.latency("worker_run_duration_seconds", "How long a run took", labels(options_))) {}
 
 void Worker::start() {
   if (!group_.spawn(run())) log::error("worker did not start", {{"worker", options_.name}});
@@ -67,11 +75,11 @@ awaitable<std::optional<Worker::Next>> Worker::step_once() {
 }
 
 awaitable<> Worker::rest(std::chrono::milliseconds delay, bool wakeable) {
-  const auto deadline = std::chrono::steady_clock::now() + delay;
-  while (!group_.stopping() && std::chrono::steady_clock::now() < deadline) {
+  auto& clock = *options_.clock;
+  const auto deadline = clock.now() + delay;
+  while (!group_.stopping() && clock.now() < deadline) {
     if (wakeable && alarm_->woken) co_return;
-    alarm_->timer.expires_at(deadline);
-    co_await alarm_->timer.async_wait(use_tuple);
+    co_await clock.wait_until(alarm_->timer, deadline);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "base/random.hpp"
 #include "runtime/async.hpp"
 #include "runtime/metrics.hpp"
+#include "runtime/steady_clock.hpp"
 #include "runtime/task_group.hpp"
 
 namespace fencepost {
@@ -29,9 +30,11 @@ class Worker {
   using Step = std::function<awaitable<Next>()>;
   struct Options {
     std::string name;
+    std::string chain = {};  // the label of its metrics when it works for one chain
     std::chrono::milliseconds interval{1000};
     BackoffOptions backoff{.initial = std::chrono::milliseconds(100), .cap = std::chrono::seconds(30)};
     std::chrono::milliseconds stop_grace{500};  // for the step that runs when stop is called; 0: it is cancelled
+    SteadyClock* clock = &SteadyClock::real();  // for the interval and the backoff; outlives the worker
   };
 
   Worker(Executor executor, Options options, Step step, Metrics& metrics);

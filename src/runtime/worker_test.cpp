@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "runtime/manual_steady_clock_test_support.hpp"
 #include "runtime/runtime_test_support.hpp"
 #include "tests/support/eventually.hpp"
 
@@ -16,6 +17,7 @@ using namespace std::chrono_literals;
 using test::comes_true;
 using test::Gate;
 using test::hang;
+using test::ManualSteadyClock;
 using test::on_loop;
 using test::turns;
 using testing::HasSubstr;
@@ -48,19 +50,63 @@ TEST(worker, runs_at_once_when_started) {
   });
 }
 
-TEST(worker, runs_again_every_interval) {
+TEST(worker, runs_again_every_interval_and_not_before) {
   on_loop([]() -> awaitable<> {
     Metrics metrics;
+    ManualSteadyClock clock;
     int steps = 0;
+    auto options = every(10s);
+    options.clock = &clock;
     Worker worker(
-        co_await this_executor(), every(1ms),
+        co_await this_executor(), options,
         [&]() -> awaitable<Next> {
           ++steps;
           co_return Next::kRest;
         },
         metrics);
     worker.start();
-    EXPECT_TRUE(co_await comes_true([&] { return steps >= 5; }));
+    for (int interval = 1; interval <= 5; ++interval) {
+      co_await turns();
+      EXPECT_EQ(steps, interval);
+      EXPECT_EQ(clock.next(), 10s);
+      clock.advance(10s - 1ns);
+      co_await turns();
+      EXPECT_EQ(steps, interval) << "a nanosecond is left";
+      clock.advance(1ns);
+    }
+    co_await worker.stop();
+  });
+}
+
+TEST(worker, waits_longer_after_each_failure_up_to_the_cap) {
+  on_loop([]() -> awaitable<> {
+    Metrics metrics;
+    ManualSteadyClock clock;
+    int steps = 0;
+    auto options = every(1ms);
+    options.clock = &clock;
+    options.backoff = {.initial = 1s, .cap = 8s};
+    Worker worker(
+        co_await this_executor(), options,
+        [&]() -> awaitable<Next> {
+          ++steps;
+          throw Exception(unavailable("rpc_down", "no endpoint answers"));
+          co_return Next::kRest;
+        },
+        metrics);
+    worker.start();
+    std::chrono::nanoseconds longest{0};
+    for (int wait = 0; wait < 20; ++wait) {
+      co_await turns();
+      const auto next = clock.next();
+      EXPECT_TRUE(next) << "a worker whose step fails rests";
+      if (!next) break;
+      EXPECT_LE(*next, std::min(8s, 1s * (1 << std::min(steps - 1, 3)))) << "the jitter is below the ceiling";
+      longest = std::max(longest, *next);
+      clock.advance(*next);
+    }
+    EXPECT_GT(longest, 2s);
+    EXPECT_GE(steps, 20);
     co_await worker.stop();
   });
 }
@@ -81,14 +127,22 @@ TEST(worker, runs_again_at_once_while_there_is_more) {
 
 TEST(worker, leaves_turns_for_others_while_there_is_more) {
   on_loop([]() -> awaitable<> {
+    constexpr int kSteps = 1'000;
     Metrics metrics;
+    int steps = 0;
     bool others_ran = false;
+    int steps_before_others = 0;
     Worker worker(
         co_await this_executor(), every(1h),
-        [&]() -> awaitable<Next> { co_return others_ran ? Next::kRest : Next::kAgain; }, metrics);
+        [&]() -> awaitable<Next> {
+          if (!others_ran) ++steps_before_others;
+          co_return ++steps < kSteps ? Next::kAgain : Next::kRest;
+        },
+        metrics);
     worker.start();
-    co_await turns();
-    others_ran = true;
+    asio::post(co_await this_executor(), [&] { others_ran = true; });
+    EXPECT_TRUE(co_await comes_true([&] { return steps == kSteps; }));
+    EXPECT_LE(steps_before_others, 2) << "whatever was ready when the worker began runs after its first step";
     co_await worker.stop();
   });
 }
