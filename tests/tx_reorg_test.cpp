@@ -24,7 +24,7 @@ std::string create_and_confirm(TxCluster& cluster) {
 // The node has looked, twice over, since this was called: what it has not told by then it will not tell.
 bool looks_again(TxCluster& cluster) {
   const auto head = static_cast<double>(cluster.head());
-  if (!eventually([&] { return cluster.node(0).metric("chain_head") == head; })) return false;
+  if (!eventually([&] { return cluster.node(0).metric("chain_head_block") == head; })) return false;
   const auto before = cluster.node(0).metric(kConfirmationRounds);
   return eventually([&] { return cluster.node(0).metric(kConfirmationRounds) >= before + 2; });
 }
@@ -151,7 +151,7 @@ TEST(tx_reorg, what_was_undone_is_told_anew_by_whoever_finds_it_mined) {
   for (int i = 0; i < 2; ++i) {
     cluster.mine(1);
     const auto head = static_cast<double>(cluster.head());
-    ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("chain_head") == head; })) << cluster.describe();
+    ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("chain_head_block") == head; })) << cluster.describe();
   }
   EXPECT_EQ(cluster.column(id, "state"), "STUCK");
   cluster.sql("UPDATE signer_lease SET expires_at = clock_timestamp() + interval '1 h' RETURNING 1");

@@ -29,6 +29,10 @@ BlockFollower::Options sane(BlockFollower::Options options) {
   return options;
 }
 
+std::string label(const BlockFollower::Options& options, const ChainConnector& chain) {
+  return options.chain.empty() ? std::to_string(chain.chain_id()) : options.chain;
+}
+
 std::vector<BlockHeader> headers_of(const std::vector<Block>& blocks) {
   std::vector<BlockHeader> headers;
   headers.reserve(blocks.size());
@@ -43,26 +47,27 @@ BlockFollower::BlockFollower(Executor executor, ChainConnector& chain, HeaderSto
     : chain_(chain),
       store_(store),
       clock_(clock),
-      options_(sane(options)),
+      options_(sane(std::move(options))),
       window_(options_.window),
-      head_gauge_(metrics.gauge("chain_head", "The newest block on this node's branch",
-                                {{"chain", std::to_string(chain.chain_id())}})),
+      head_gauge_(metrics.gauge("chain_head_block", "The newest block on this node's branch",
+                                {{"chain", label(options_, chain)}})),
       reorgs_total_(metrics.counter("chain_reorgs_total", "How often blocks gave way to others",
-                                    {{"chain", std::to_string(chain.chain_id())}})),
+                                    {{"chain", label(options_, chain)}})),
       errors_total_(metrics.counter("chain_follower_errors_total", "Polls of the chain that failed",
-                                    {{"chain", std::to_string(chain.chain_id())}})),
+                                    {{"chain", label(options_, chain)}})),
       executor_(executor),
       metrics_(metrics),
       worker_(
           executor,
-          {.name = fmt::format("block_follower_{}", chain.chain_id()),
+          {.name = "block_follower",
+           .chain = label(options_, chain),
            .interval = options_.poll_interval,
            .backoff = patience(options_),
            .stop_grace = options_.stop_grace},
           [this] { return count_failures(); }, metrics) {}
 
 void BlockFollower::subscribe(std::string name, Subscriber subscriber) {
-  BlockSubscription::Options options{.chain = std::to_string(chain_.chain_id()),
+  BlockSubscription::Options options{.chain = label(options_, chain_),
                                      .subscriber = std::move(name),
                                      .limit = options_.max_undelivered,
                                      .backoff = patience(options_),

@@ -42,6 +42,7 @@ namespace fencepost::evm {
 class BlockFollower {
  public:
   struct Options {
+    std::string chain;  // the label of its metrics; empty: the chain's id
     std::chrono::milliseconds poll_interval{1000};
     std::size_t window = 256;                     // headers kept in memory: no reorg deeper than that is understood
     std::size_t batch = 50;                       // blocks in one request and in one update

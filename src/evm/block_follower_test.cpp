@@ -97,7 +97,7 @@ class BlockFollowerTest : public ::testing::Test {
   double metric(const std::string& name) { return metric_with(name + "{chain=\"31337\"} "); }
   double metric_with(const std::string& name_and_labels) {
     const auto text = metrics_.scrape();
-    const auto at = text.find("\n" + name_and_labels);
+    const auto at = text.find("\nfencepost_" + name_and_labels);
     return at == std::string::npos ? -1 : std::stod(text.substr(text.find("} ", at) + 2));
   }
 
@@ -122,7 +122,7 @@ TEST_F(BlockFollowerTest, begins_with_the_last_window_in_batches) {
     EXPECT_EQ(follower.window().confirmations(98, testing::hash_of('a', 98)).size(), 3U);
     EXPECT_TRUE(co_await comes_true([&] { return follower.synced(); }));
     EXPECT_EQ(store_.rows.size(), 8U);
-    EXPECT_EQ(metric("chain_head"), 100);
+    EXPECT_EQ(metric("chain_head_block"), 100);
   });
 }
 

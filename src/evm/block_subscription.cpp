@@ -24,6 +24,7 @@ BlockSubscription::BlockSubscription(Executor executor, Options options, Subscri
       worker_(
           executor,
           {.name = fmt::format("{}_blocks", options_.subscriber),
+           .chain = options_.chain,
            .interval = std::chrono::minutes(1),
            .backoff = options_.backoff,
            .stop_grace = options_.stop_grace},

@@ -27,11 +27,13 @@ Chain::Chain(const Parts& parts, std::size_t loop, ChainOptions options)
     : options_(std::move(options)),
       home_(parts.runtime.executor(loop)),
       http_(home_, {}),
-      rpc_(http_, reveal(options_.rpc_urls), {}, parts.clock, parts.random, parts.metrics),
+      rpc_(http_, reveal(options_.rpc_urls), {.chain = options_.name}, parts.clock, parts.random, parts.metrics),
       connector_(rpc_, options_.chain_id),
       headers_(parts.database.pool_of(loop)),
-      follower_(home_, connector_, headers_, parts.clock,
-                {.poll_interval = options_.poll_interval, .window = window_for(options_.finality)}, parts.metrics) {}
+      follower_(
+          home_, connector_, headers_, parts.clock,
+          {.chain = options_.name, .poll_interval = options_.poll_interval, .window = window_for(options_.finality)},
+          parts.metrics) {}
 
 awaitable<ChainStatus> Chain::status() {
   co_return co_await on_loop(home_, [this]() -> awaitable<ChainStatus> { co_return status_now(); });

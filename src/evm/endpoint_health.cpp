@@ -54,23 +54,28 @@ std::vector<std::size_t> EndpointHealth::candidates() const {
   return order;
 }
 
-void EndpointHealth::succeeded(std::size_t index, std::chrono::microseconds took) {
+bool EndpointHealth::succeeded(std::size_t index, std::chrono::microseconds took) {
   auto& [status, backoff] = endpoints_[index];
+  const bool failed_before = status.consecutive_failures > 0;
   status.consecutive_failures = 0;
+  status.failing_since.reset();
   status.cooling_until.reset();
   // A fifth of the newest: about five answers back.
   status.latency = status.latency.count() == 0 ? took : (status.latency * 4 + took) / 5;
   backoff.reset();
+  return failed_before;
 }
 
-void EndpointHealth::failed(std::size_t index, std::chrono::seconds at_least) {
+bool EndpointHealth::failed(std::size_t index, std::chrono::seconds at_least) {
   auto& [status, backoff] = endpoints_[index];
   ++status.consecutive_failures;
+  if (!status.failing_since) status.failing_since = clock_.now();
   // Never less than half of the ceiling: a pause that jitter made zero would be none.
   const auto half = backoff.ceiling() / 2;
   const auto pause = half + backoff.next() / 2;
   const auto asked = std::min<std::chrono::milliseconds>(at_least, kLongestRetryAfter);
   status.cooling_until = clock_.now() + std::max<std::chrono::milliseconds>(pause, asked);
+  return status.consecutive_failures == 1;
 }
 
 }  // namespace fencepost::evm

@@ -21,6 +21,7 @@ namespace fencepost::evm {
 struct EndpointStatus {
   std::string label;  // host and port: the URL may hold credentials
   std::size_t consecutive_failures = 0;
+  std::optional<TimePoint> failing_since;  // the first of them
   std::optional<TimePoint> cooling_until;  // none: in use
   std::chrono::microseconds latency{0};    // moving average; 0: not asked yet
   bool wrong_chain = false;                // never asked until a later check clears it
@@ -40,9 +41,10 @@ class EndpointHealth {
   // first: a server that may be well again is better than no answer. Empty when all are on a wrong chain.
   std::vector<std::size_t> candidates() const;
 
-  void succeeded(std::size_t index, std::chrono::microseconds took);
+  // Both return whether the endpoint changed between answering and failing; it starts as answering.
+  bool succeeded(std::size_t index, std::chrono::microseconds took);
   // Left alone for at least `at_least` (what a Retry-After said).
-  void failed(std::size_t index, std::chrono::seconds at_least = std::chrono::seconds(0));
+  bool failed(std::size_t index, std::chrono::seconds at_least = std::chrono::seconds(0));
   void set_wrong_chain(std::size_t index, bool wrong) { endpoints_[index].status.wrong_chain = wrong; }
 
  private:

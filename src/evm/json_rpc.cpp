@@ -76,25 +76,31 @@ JsonRpcClient::JsonRpcClient(http::Client& http, std::vector<std::string> endpoi
                              const Clock& clock, Random& random, Metrics& metrics)
     : http_(http),
       urls_(std::move(endpoints)),
-      options_(options),
-      health_(urls_, options.cooldown, clock, random),
+      options_(std::move(options)),
+      clock_(clock),
+      health_(urls_, options_.cooldown, clock, random),
       metrics_(metrics) {
   options_.max_batch = std::max<std::size_t>(1, options_.max_batch);
   for (std::size_t i = 0; i < health_.size(); ++i) {
-    const Metrics::Labels labels{{"endpoint", health_.label(i)}};
+    const Metrics::Labels labels{{"chain", options_.chain}, {"endpoint", health_.label(i)}};
     endpoint_metrics_.push_back(
         {&metrics.latency("rpc_request_duration_seconds", "One HTTP exchange with an endpoint", labels),
          &metrics.gauge("rpc_endpoint_latency_seconds", "Moving average of an endpoint's answers", labels),
+         &metrics.gauge("rpc_endpoint_up", "1 when the endpoint answered the last request, 0 when it did not", labels),
          {}});
+    endpoint_metrics_.back().up->Set(1);
   }
 }
 
 void JsonRpcClient::count(std::size_t endpoint, const RpcCall& call, std::string_view result) {
   auto& counter = endpoint_metrics_[endpoint].requests[{call.method, std::string(result)}];
   if (counter == nullptr) {
-    counter = &metrics_.counter(
-        "rpc_requests_total", "Calls by endpoint; result is ok, error (an answer) or failed (none)",
-        {{"endpoint", health_.label(endpoint)}, {"method", call.method}, {"result", std::string(result)}});
+    counter =
+        &metrics_.counter("rpc_requests_total", "Calls by endpoint; result is ok, error (an answer) or failed (none)",
+                          {{"chain", options_.chain},
+                           {"endpoint", health_.label(endpoint)},
+                           {"method", call.method},
+                           {"result", std::string(result)}});
   }
   counter->Increment();
 }
@@ -134,7 +140,6 @@ awaitable<std::vector<Result<RpcValue>>> JsonRpcClient::ask(std::vector<RpcCall>
       co_return deliver(endpoint, std::move(tried.outcomes), unknown);
     }
     for (const auto& call : calls) count(endpoint, call, "failed");
-    log::warn("RPC endpoint did not answer", *tried.failure, {{"endpoint", health_.label(endpoint)}});
     unknown = unknown || tried.sent;
     last = std::move(*tried.failure).with("endpoint", health_.label(endpoint));
     if (unknown && !options.repeatable) break;
@@ -158,8 +163,7 @@ awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, c
   const auto started = std::chrono::steady_clock::now();
   auto response = co_await http_.send(std::move(request));
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started);
-  const auto& metrics = endpoint_metrics_[endpoint];
-  metrics.duration->Observe(std::chrono::duration<double>(took).count());
+  endpoint_metrics_[endpoint].duration->Observe(std::chrono::duration<double>(took).count());
   Attempt result;
   if (response) {
     result = read(std::move(*response), first_id, count, as_batch);
@@ -167,13 +171,28 @@ awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, c
     result.sent = http::may_have_been_sent(response.error());
     result.failure = std::move(response.error());
   }
-  if (result.failure) {
-    health_.failed(endpoint, result.leave_alone);
-  } else {
-    health_.succeeded(endpoint, took);
-    metrics.latency->Set(std::chrono::duration<double>(health_.status(endpoint).latency).count());
-  }
+  record(endpoint, result, took);
   co_return result;
+}
+
+void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::chrono::microseconds took) {
+  const auto& metrics = endpoint_metrics_[endpoint];
+  const auto before = health_.status(endpoint);
+  metrics.up->Set(attempt.failure ? 0 : 1);
+  if (attempt.failure) {
+    if (!health_.failed(endpoint, attempt.leave_alone)) return;
+    log::warn("RPC endpoint does not answer; its further failures are only counted", *attempt.failure,
+              {{"chain", options_.chain}, {"endpoint", before.label}});
+    return;
+  }
+  if (health_.succeeded(endpoint, took)) {
+    const auto failing = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - *before.failing_since);
+    log::info("RPC endpoint answers again", {{"chain", options_.chain},
+                                             {"endpoint", before.label},
+                                             {"failures", before.consecutive_failures},
+                                             {"failingMs", failing.count()}});
+  }
+  metrics.latency->Set(std::chrono::duration<double>(health_.status(endpoint).latency).count());
 }
 
 JsonRpcClient::Attempt JsonRpcClient::read(http::ClientResponse response, std::uint64_t first_id, std::size_t count,

@@ -30,6 +30,7 @@
 namespace fencepost::evm {
 
 struct JsonRpcOptions {
+  std::string chain;                          // the label of its metrics and log lines
   std::size_t max_batch = 100;                // calls in one HTTP request; more are split
   std::chrono::milliseconds timeout{10'000};  // of one attempt at one endpoint
   BackoffOptions cooldown{.initial = std::chrono::milliseconds(1'000), .cap = std::chrono::milliseconds(60'000)};
@@ -92,12 +93,15 @@ class JsonRpcClient {
   struct EndpointMetrics {
     Metrics::Histogram* duration;
     Metrics::Gauge* latency;
+    Metrics::Gauge* up;
     std::map<std::pair<std::string, std::string>, Metrics::Counter*> requests;  // by method and result
   };
 
   awaitable<std::vector<Result<RpcValue>>> ask(std::vector<RpcCall> calls, RpcCallOptions options, bool as_batch);
   awaitable<Attempt> attempt(std::size_t endpoint, const std::string& body, std::uint64_t first_id, std::size_t count,
                              bool as_batch, const RpcCallOptions& options);
+  // Updates the endpoint's health, and logs when it stops answering and when it answers again.
+  void record(std::size_t endpoint, const Attempt& attempt, std::chrono::microseconds took);
   Attempt read(http::ClientResponse response, std::uint64_t first_id, std::size_t count, bool as_batch) const;
   std::vector<Result<RpcValue>> deliver(std::size_t endpoint, std::vector<RpcOutcome> outcomes,
                                         bool earlier_unknown) const;
@@ -106,6 +110,7 @@ class JsonRpcClient {
   http::Client& http_;
   std::vector<std::string> urls_;
   JsonRpcOptions options_;
+  const Clock& clock_;
   EndpointHealth health_;
   Metrics& metrics_;
   std::vector<EndpointMetrics> endpoint_metrics_;

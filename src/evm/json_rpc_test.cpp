@@ -1,5 +1,8 @@
 #include "evm/json_rpc.hpp"
 
+#include <atomic>
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +10,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "http/http_test_support.hpp"
+#include "runtime/runtime_test_support.hpp"
 
 namespace fencepost::evm {
 namespace {
@@ -377,19 +381,56 @@ TEST_F(JsonRpcTest, the_chain_id_is_checked_at_every_endpoint) {
   EXPECT_EQ(run(rpc_->check_chain_id(31337)).error().code, "rpc_unavailable");
 }
 
+TEST_F(JsonRpcTest, logs_an_outage_once_when_it_begins_and_once_when_it_ends) {
+  test::LogText log;
+  std::atomic<bool> well = true;
+  ScriptedNode node([&](const boost::json::value& request) {
+    return well ? echo(request) : http::Response::text(503, "down for maintenance");
+  });
+  connect({node.url()}, {.chain = "local"});
+  const auto series = [&](const char* metric) {
+    return fmt::format(R"({}{{chain="local",endpoint="{}")", metric, node.label());
+  };
+  for (int outage = 0; outage < 2; ++outage) {
+    well = true;
+    ASSERT_TRUE(call("eth_blockNumber"));
+    EXPECT_THAT(metrics_.scrape(), HasSubstr(series("rpc_endpoint_up") + "} 1"));
+    well = false;
+    for (int i = 0; i < 20; ++i) ASSERT_FALSE(call("eth_blockNumber"));
+    EXPECT_THAT(metrics_.scrape(), HasSubstr(series("rpc_endpoint_up") + "} 0"));
+    clock_.advance(std::chrono::minutes(1));
+  }
+  well = true;
+  ASSERT_TRUE(call("eth_blockNumber"));
+  EXPECT_THAT(metrics_.scrape(),
+              HasSubstr(series("rpc_requests_total") + R"(,method="eth_blockNumber",result="failed"} 40)"));
+  const auto text = log.take();
+  const auto lines_with = [&](std::string_view words) {
+    std::istringstream lines(text);
+    int count = 0;
+    for (std::string line; std::getline(lines, line);) count += line.contains(words) ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(lines_with("RPC endpoint does not answer"), 2) << text;
+  EXPECT_EQ(lines_with("HTTP status 503"), 2) << "each says why";
+  EXPECT_EQ(lines_with("RPC endpoint answers again"), 2) << text;
+  EXPECT_THAT(text, HasSubstr("failures=20"));
+}
+
 TEST_F(JsonRpcTest, counts_without_credentials) {
   ScriptedNode node(echo);
   auto url = node.url();
   url.insert(url.find("127"), "user:hunter2@");
-  connect({url + "?key=hunter2"});
+  connect({url + "?key=hunter2"}, {.chain = "local"});
   ASSERT_TRUE(call("eth_blockNumber"));
   batch({"a", "a"});
   const auto text = metrics_.scrape();
-  EXPECT_THAT(text,
-              HasSubstr(fmt::format(R"(rpc_requests_total{{endpoint="{}",method="eth_blockNumber",result="ok"}} 1)",
-                                    node.label())));
+  EXPECT_THAT(text, HasSubstr(fmt::format(
+                        R"(rpc_requests_total{{chain="local",endpoint="{}",method="eth_blockNumber",result="ok"}} 1)",
+                        node.label())));
   EXPECT_THAT(text, HasSubstr(R"(method="a",result="ok"} 2)"));
-  EXPECT_THAT(text, HasSubstr(fmt::format(R"(rpc_request_duration_seconds_count{{endpoint="{}"}} 2)", node.label())));
+  EXPECT_THAT(text, HasSubstr(fmt::format(R"(rpc_request_duration_seconds_count{{chain="local",endpoint="{}"}} 2)",
+                                          node.label())));
   EXPECT_THAT(text, Not(HasSubstr("hunter2")));
 }
 

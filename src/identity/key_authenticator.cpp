@@ -31,9 +31,9 @@ KeyAuthenticator::KeyAuthenticator(pg::Database& database, const Clock& clock, c
     : database_(database),
       clock_(clock),
       options_(options),
-      accepted_total_(metrics.counter("auth_total", "Keys presented", {{"result", "accepted"}})),
-      refused_total_(metrics.counter("auth_total", "Keys presented", {{"result", "refused"}})),
-      limited_total_(metrics.counter("auth_total", "Keys presented", {{"result", "rate_limited"}})) {}
+      accepted_total_(metrics.counter("auth_attempts_total", "API keys presented", {{"result", "accepted"}})),
+      refused_total_(metrics.counter("auth_attempts_total", "API keys presented", {{"result", "refused"}})),
+      limited_total_(metrics.counter("auth_attempts_total", "API keys presented", {{"result", "rate_limited"}})) {}
 
 awaitable<Result<http::Principal>> KeyAuthenticator::authenticate(const http::Request& request) {
   const auto text = bearer(request);

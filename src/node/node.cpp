@@ -132,8 +132,10 @@ class Node {
                       {.node_id = id_, .advertise_url = config.node.advertise_url, .version = std::string(version())},
                       config.tx, config.lease, chain_setups(config, chains_)),
         transfers_(runtime_, database_, listener_, config.transfer, metrics_) {
-    metrics_.before_scrape([dropped = &metrics_.gauge("log_lines_dropped", "Lines the full log queue has cost")] {
-      dropped->Set(static_cast<double>(log::dropped()));
+    metrics_.gauge("build_info", "Always 1; the label says which version runs", {{"version", std::string(version())}})
+        .Set(1);
+    metrics_.before_scrape([&dropped = metrics_.counter("log_lines_dropped_total", "Lines lost to a full log queue")] {
+      dropped.Increment(static_cast<double>(log::dropped()) - dropped.Value());
     });
     add_system_routes(router_, {database_, metrics_, serving_});
     add_cluster_routes(router_, {database_, chains_, config.lease.renew_interval});

@@ -257,8 +257,9 @@ void Pool::give_back(std::shared_ptr<Connection> connection) {
 Metrics::Histogram& Pool::latency_of(const Batch& batch) {
   auto& slot = latencies_[batch.entries().front().statement];
   if (slot == nullptr) {
-    slot = &metrics_.latency("pg_statement_seconds", "From asking for a batch to its answer, by first statement",
-                             {{"statement", std::string(batch.name())}});
+    slot =
+        &metrics_.latency("pg_statement_duration_seconds", "From asking for a batch to its answer, by first statement",
+                          {{"statement", std::string(batch.name())}});
   }
   return *slot;
 }

@@ -54,8 +54,8 @@ class Batcher {
         handler_(std::move(handler)),
         batches_total_(metrics.counter("batcher_batches_total", "Batches handled", {{"batcher", options_.name}})),
         items_total_(metrics.counter("batcher_items_total", "Items in them", {{"batcher", options_.name}})),
-        refused_total_(
-            metrics.counter("batcher_refused_total", "Items a full lane refused", {{"batcher", options_.name}})) {
+        refused_total_(metrics.counter("batcher_items_refused_total", "Items that a full lane refused",
+                                       {{"batcher", options_.name}})) {
     for (std::size_t i = 0; i < options_.lanes; ++i) {
       lanes_.push_back(std::make_unique<Lane>(runtime.executor(i % runtime.size()), options_));
     }

@@ -1,24 +1,52 @@
 #include "runtime/metrics.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+
+#include <fmt/format.h>
 #include <prometheus/text_serializer.h>
+
+#include "runtime/process_metrics.hpp"
 
 namespace fencepost {
 
 namespace {
 const prometheus::Histogram::BucketBoundaries kLatencyBuckets{
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+
+std::string full_name(const std::string& name, bool suits_its_type) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  if (!suits_its_type || !std::ranges::all_of(name, plain) || name.starts_with("fencepost_")) {
+    throw std::invalid_argument(fmt::format("bad metric name '{}': see runtime/metrics.hpp for the rules", name));
+  }
+  return "fencepost_" + name;
+}
+
 }  // namespace
 
 Metrics::Counter& Metrics::counter(const std::string& name, const std::string& help, const Labels& labels) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry_).Add(labels);
+  return prometheus::BuildCounter()
+      .Name(full_name(name, name.ends_with("_total")))
+      .Help(help)
+      .Register(registry_)
+      .Add(labels);
 }
 
 Metrics::Gauge& Metrics::gauge(const std::string& name, const std::string& help, const Labels& labels) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry_).Add(labels);
+  return prometheus::BuildGauge()
+      .Name(full_name(name, !name.ends_with("_total")))
+      .Help(help)
+      .Register(registry_)
+      .Add(labels);
 }
 
 Metrics::Histogram& Metrics::latency(const std::string& name, const std::string& help, const Labels& labels) {
-  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry_).Add(labels, kLatencyBuckets);
+  return prometheus::BuildHistogram()
+      .Name(full_name(name, name.ends_with("_seconds")))
+      .Help(help)
+      .Register(registry_)
+      .Add(labels, kLatencyBuckets);
 }
 
 void Metrics::before_scrape(std::function<void()> refresh) {
@@ -34,7 +62,9 @@ std::string Metrics::scrape() {
     refreshers = refreshers_;
   }
   for (const auto& refresh : refreshers) refresh();
-  return prometheus::TextSerializer().Serialize(registry_.Collect());
+  auto families = registry_.Collect();
+  std::ranges::move(process_metrics(), std::back_inserter(families));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace fencepost

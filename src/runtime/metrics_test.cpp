@@ -1,5 +1,6 @@
 #include "runtime/metrics.hpp"
 
+#include <sstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -27,7 +28,7 @@ TEST(metrics, the_first_help_counts) {
   auto& a = metrics.counter("x_total", "First.");
   auto& b = metrics.counter("x_total", "Second.");
   EXPECT_EQ(&a, &b);
-  EXPECT_THAT(metrics.scrape(), HasSubstr("# HELP x_total First.\n"));
+  EXPECT_THAT(metrics.scrape(), HasSubstr("# HELP fencepost_x_total First.\n"));
   EXPECT_THAT(metrics.scrape(), Not(HasSubstr("Second.")));
 }
 
@@ -39,9 +40,10 @@ TEST(metrics, scrapes_as_text) {
   wait.Observe(0.0002);
   wait.Observe(100);
   const auto text = metrics.scrape();
-  EXPECT_THAT(text, HasSubstr("# TYPE tx_submitted_total counter\ntx_submitted_total{chain=\"1\"} 3\n"));
-  EXPECT_THAT(text, HasSubstr("# TYPE queue_depth gauge\nqueue_depth -2\n"));
-  EXPECT_THAT(text, HasSubstr("# TYPE wait_seconds histogram\n"));
+  EXPECT_THAT(text,
+              HasSubstr("# TYPE fencepost_tx_submitted_total counter\nfencepost_tx_submitted_total{chain=\"1\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE fencepost_queue_depth gauge\nfencepost_queue_depth -2\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE fencepost_wait_seconds histogram\n"));
   EXPECT_THAT(text, HasSubstr("wait_seconds_count{pool=\"a\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("wait_seconds_bucket{pool=\"a\",le=\"0.0001\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("wait_seconds_bucket{pool=\"a\",le=\"0.00025\"} 1\n"));
@@ -57,12 +59,33 @@ TEST(metrics, a_label_cannot_forge_a_line) {
   EXPECT_THAT(text, Not(HasSubstr("\nforged")));
 }
 
+TEST(metrics, every_name_has_the_prefix_but_those_of_the_process) {
+  Metrics metrics;
+  metrics.gauge("depth", "Depth.");
+  std::istringstream lines(metrics.scrape());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#")) continue;
+    EXPECT_TRUE(line.starts_with("fencepost_") || line.starts_with("process_")) << line;
+  }
+  EXPECT_THAT(metrics.scrape(), HasSubstr("\nfencepost_depth 0\n"));
+  EXPECT_THAT(metrics.scrape(), HasSubstr("\nprocess_open_fds "));
+}
+
+TEST(metrics, refuses_names_that_break_the_rules) {
+  Metrics metrics;
+  EXPECT_THROW(metrics.counter("confirmations_newFork_total", "Camel case."), std::invalid_argument);
+  EXPECT_THROW(metrics.counter("tx_submitted", "A counter without _total."), std::invalid_argument);
+  EXPECT_THROW(metrics.gauge("depth_total", "A gauge with it."), std::invalid_argument);
+  EXPECT_THROW(metrics.latency("wait", "Time without a unit."), std::invalid_argument);
+  EXPECT_THROW(metrics.gauge("fencepost_depth", "The prefix twice."), std::invalid_argument);
+}
+
 TEST(metrics, refuses_names_prometheus_would_refuse) {
   Metrics metrics;
-  EXPECT_ANY_THROW(metrics.counter("tx.submitted", "Dots are not allowed."));
+  EXPECT_ANY_THROW(metrics.counter("tx.submitted_total", "Dots are not allowed."));
   EXPECT_ANY_THROW(metrics.counter("fine_total", "Label.", {{"bad-label", "x"}}));
-  metrics.counter("taken", "A counter.");
-  EXPECT_ANY_THROW(metrics.gauge("taken", "Not a gauge too."));
+  metrics.latency("taken_seconds", "A histogram.");
+  EXPECT_ANY_THROW(metrics.gauge("taken_seconds", "Not a gauge too."));
 }
 
 TEST(metrics, refreshes_before_each_scrape) {

@@ -19,7 +19,7 @@ double seconds(const std::optional<std::chrono::milliseconds>& time) {
 }
 
 Metrics::Counter& outcome(Metrics& metrics, const char* name) {
-  return metrics.counter("transfer_pool_total", "What became of transfers in the pool", {{"outcome", name}});
+  return metrics.counter("transfer_pool_outcomes_total", "What became of transfers in the pool", {{"outcome", name}});
 }
 
 }  // namespace
@@ -34,12 +34,12 @@ TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Da
       put_off_total_(outcome(metrics, "put_off")),
       waiting_(metrics.gauge("transfer_pool_waiting", "Transfers whose checks have not passed yet")),
       approved_(metrics.gauge("transfer_pool_approved", "Transfers that are approved and not completed")),
-      due_(metrics.gauge("transfer_pool_due", "Transfers that somebody should look at now")),
+      due_(metrics.gauge("transfer_pool_due", "Transfers that are due now")),
       oldest_waiting_(metrics.gauge("transfer_pool_oldest_waiting_seconds", "Age of the oldest that waits")),
       oldest_due_(metrics.gauge("transfer_pool_oldest_due_seconds", "How long the oldest has been due")),
       oldest_approved_(metrics.gauge("transfer_pool_oldest_approved_seconds",
                                      "How long the oldest has been approved and not completed")),
-      notify_queue_(metrics.gauge("pg_notification_queue_usage",
+      notify_queue_(metrics.gauge("pg_notification_queue_usage_ratio",
                                   "How full PostgreSQL's queue of notifications is; full, commits that notify fail")),
       next_due_(home),
       worker_(

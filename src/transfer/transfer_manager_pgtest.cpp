@@ -299,7 +299,7 @@ TEST_F(TransferManagerTest, a_strangers_lock_holds_up_only_those_who_need_the_ac
   EXPECT_TRUE(eventually([&] { return stand(3, "completed") == std::to_string(kEach); }));
   EXPECT_LT(std::chrono::steady_clock::now() - began, 20s) << "each by itself would have taken minutes";
   EXPECT_EQ(stand(2, "approved"), std::to_string(kEach));
-  EXPECT_GT(metric("transfer_pool_total{outcome=\"put_off\"}"), 0);
+  EXPECT_GT(metric("transfer_pool_outcomes_total{outcome=\"put_off\"}"), 0);
   stranger.must("COMMIT");
   EXPECT_TRUE(eventually([&] { return stand(2, "completed") == std::to_string(kEach); }));
   EXPECT_EQ(balance(2), std::to_string(10'000 + kEach));

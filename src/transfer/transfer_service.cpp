@@ -61,7 +61,9 @@ TransferService::TransferService(Runtime& runtime, pg::Database& database, Trans
           [this](std::vector<NewTransfer> items) { return create(std::move(items)); }, metrics),
       syncs_(
           runtime, {.name = "transfer_sync", .lanes = options.lanes, .max_batch = options.batch},
-          [this](std::vector<NewTransfer> items) { return transfer_now(std::move(items)); }, metrics) {}
+          [this](std::vector<NewTransfer> items) { return transfer_now(std::move(items)); }, metrics) {
+  for (const auto mode : {Mode::kPool, Mode::kSync}) requests_total(mode, "ok");
+}
 
 void TransferService::start() {
   creates_.start();
@@ -77,11 +79,9 @@ void TransferService::on_due(std::function<void(bool here_only)> callback) {
   on_due_ = std::move(callback);
 }
 
-void TransferService::count(Mode mode, std::string_view result) {
-  metrics_
-      .counter("transfer_requests_total", "Transfers asked for",
-               {{"mode", mode == Mode::kSync ? "sync" : "pool"}, {"result", std::string(result)}})
-      .Increment();
+Metrics::Counter& TransferService::requests_total(Mode mode, std::string_view result) {
+  return metrics_.counter("transfer_requests_total", "Transfers asked for",
+                          {{"mode", mode == Mode::kSync ? "sync" : "pool"}, {"result", std::string(result)}});
 }
 
 awaitable<std::vector<TransferService::Created>> TransferService::create(std::vector<NewTransfer> items) {
@@ -124,13 +124,13 @@ awaitable<Result<TransferOutcome>> TransferService::transfer_currency(NewTransfe
   try {
     auto outcome =
         mode == Mode::kPool ? co_await into_pool(std::move(transfer)) : co_await at_once(std::move(transfer));
-    count(mode, outcome ? "ok" : outcome.error().code);
+    requests_total(mode, outcome ? "ok" : outcome.error().code).Increment();
     co_return outcome;
   } catch (const pg::CommitUnknown& e) {
     unknown = e.error();
   }
   // So that the caller can look for it.
-  count(mode, unknown->code);
+  requests_total(mode, unknown->code).Increment();
   throw Exception(std::move(*unknown).with("transferId", transfer_id.to_string()));
 }
 

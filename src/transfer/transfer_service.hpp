@@ -74,7 +74,7 @@ class TransferService {
   awaitable<std::vector<Moved>> transfer_once(std::span<const NewTransfer> items);
   awaitable<Result<TransferOutcome>> into_pool(NewTransfer transfer);
   awaitable<Result<TransferOutcome>> at_once(NewTransfer transfer);
-  void count(Mode mode, std::string_view result);
+  Metrics::Counter& requests_total(Mode mode, std::string_view result);
 
   Runtime& runtime_;
   pg::Database& database_;

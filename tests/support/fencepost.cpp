@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -89,12 +90,23 @@ Answer ask(const Ask& request) {
 
 double metric_of(const std::string& node_url, const std::string& name) {
   const auto text = ask({.url = node_url + "/metrics"}).body;
+  const auto brace = std::min(name.find('{'), name.size());
+  const auto family = "fencepost_" + name.substr(0, brace);
+  std::vector<std::string> labels;
+  if (brace < name.size()) {
+    std::istringstream list(name.substr(brace + 1, name.size() - brace - 2));
+    for (std::string label; std::getline(list, label, ',');) labels.push_back(label);
+  }
+  const auto matches = [&](const std::string& line) {
+    return (line.starts_with(family + " ") || line.starts_with(family + "{")) &&
+           std::ranges::all_of(labels, [&](const auto& label) { return line.contains(label); });
+  };
   double sum = 0;
   for (std::size_t at = 0; at < text.size();) {
     const auto end = std::min(text.find('\n', at), text.size());
     const auto line = text.substr(at, end - at);
     at = end + 1;
-    if (line.starts_with(name + " ") || line.starts_with(name + "{")) sum += std::stod(line.substr(line.rfind(' ')));
+    if (matches(line)) sum += std::stod(line.substr(line.rfind(' ')));
   }
   return sum;
 }

@@ -57,7 +57,8 @@ struct Ask {
   std::vector<std::pair<std::string, std::string>> headers = {};  // additional headers
 };
 Answer ask(const Ask& request);
-// The value of a node's metric, summed over all labels, or over the labels at the end of `name`. 0 if there is none.
+// The sum of a node's counter or gauge over all series that have the labels at the end of `name` and any others
+// (`tx_submit_total{result="accepted"}`). `name` is without `fencepost_`. 0 if there is none.
 double metric_of(const std::string& node_url, const std::string& name);
 
 // A port that no other test gets while this process lives.

@@ -12,6 +12,11 @@
 namespace fencepost::tx {
 namespace {
 
+Metrics::Counter& actions_total(Metrics& metrics, const ChainContext& chain, const std::string& action) {
+  return metrics.counter("tx_operator_actions_total", "What operators did",
+                         {{"action", action}, {"chain", chain.evm_chain.name()}});
+}
+
 constexpr std::uint64_t kTransferGas = 21'000;
 
 Error no_such_tx() {
@@ -71,7 +76,13 @@ OperatorService::OperatorService(TxService& service, pg::Database& database,
       keys_(keys),
       leases_(leases),
       ids_(ids),
-      metrics_(metrics) {}
+      metrics_(metrics) {
+  for (const auto& [id, chain] : chains_) {
+    for (const auto* action : {"rebroadcast", "record_hash", "cancel", "fill_nonce", "accept_reconcile"}) {
+      actions_total(metrics_, *chain, action);
+    }
+  }
+}
 
 awaitable<Result<SignerLease>> OperatorService::lease_of(SignerKey key) {
   if (!chains_.contains(key.chain_id) || keys_.find(key.signer) == nullptr) {
@@ -102,7 +113,8 @@ awaitable<Result<ManagedTx>> OperatorService::find_again(Uuid tx_id) {
 }
 
 awaitable<Result<ManagedTx>> OperatorService::settle(StepOutcome outcome, Uuid tx_id, const OperatorAct& act) {
-  metrics_.counter("tx_operator_total", "What operators did", {{"action", act.action}}).Increment();
+  auto* chain = chains_.at(act.lease.key.chain_id);
+  actions_total(metrics_, *chain, act.action).Increment();
   if (outcome == StepOutcome::kFenced) {
     leases_.lost(act.lease);
     co_return fail(not_leader("the lease was lost meanwhile"));
@@ -116,7 +128,6 @@ awaitable<Result<ManagedTx>> OperatorService::settle(StepOutcome outcome, Uuid t
                                 {"fencingToken", act.lease.fencing_token},
                                 {"actor", act.actor},
                                 {"reason", act.reason}});
-  auto* chain = chains_.at(act.lease.key.chain_id);
   chain->watch.tell(std::span(&tx_id, 1));
   chain->wake_submitter();
   chain->wake_resubmitter();
@@ -228,6 +239,7 @@ awaitable<Result<std::int64_t>> OperatorService::accept_reconcile(SignerKey key,
     leases_.lost(*lease);
     co_return fail(not_leader("the lease was lost meanwhile"));
   }
+  actions_total(metrics_, *chain, act.action).Increment();
   test_point("operator.committed");
   log::warn("operator action", {{"action", "accept_reconcile"},
                                 {"signer", key.signer},

@@ -64,11 +64,15 @@ TxService::TxService(TxOptions options, pg::Database& database, std::map<std::in
       writer_(writer),
       leaders_(leaders),
       watch_(watch),
-      metrics_(metrics) {}
+      metrics_(metrics) {
+  for (const auto& [id, chain] : chains_) {
+    for (const auto* result : {"created", "existing"}) create_total(id, result);
+  }
+}
 
-void TxService::count(std::string_view result) {
-  metrics_.counter("tx_create_total", "Requests to create a transaction", {{"result", std::string(result)}})
-      .Increment();
+Metrics::Counter& TxService::create_total(std::int64_t chain_id, std::string_view result) {
+  return metrics_.counter("tx_create_total", "Requests to create a transaction",
+                          {{"chain", chains_.at(chain_id)->options.name}, {"result", std::string(result)}});
 }
 
 Result<std::int64_t> TxService::resolve_chain(std::optional<std::int64_t> chain_id) const {
@@ -91,13 +95,15 @@ Result<void> TxService::check_signer(const std::string& signer) const {
 awaitable<Result<CreatedTx>> TxService::create(CreateTx request) {
   Result<CreatedTx> result = fail(not_leader("the lease was lost while the request was handled"));
   bool lost_lease = true;
+  const auto chain_id = request.key.chain_id;
   try {
     for (int i = 0; i < kLeaseTries && lost_lease; ++i) result = co_await try_create(request, lost_lease);
   } catch (const Exception& e) {
-    count(e.error().code);
+    create_total(chain_id, e.error().code).Increment();
     throw;
   }
-  count(!result ? std::string_view(result.error().code) : result->existing ? "existing" : "created");
+  const std::string_view counted = !result ? result.error().code : result->existing ? "existing" : "created";
+  create_total(chain_id, counted).Increment();
   co_return result;
 }
 

@@ -68,7 +68,7 @@ class TxService {
   awaitable<std::optional<Result<CreatedTx>>> answer_known(const CreateTx& request, const std::string& payload_hash);
   awaitable<Result<std::int64_t>> decide_gas(const CreateTx& request);
   awaitable<Result<CreatedTx>> forward(const CreateTx& request, LeaseView leader);
-  void count(std::string_view result);
+  Metrics::Counter& create_total(std::int64_t chain_id, std::string_view result);
 
   TxOptions options_;
   pg::Database& database_;

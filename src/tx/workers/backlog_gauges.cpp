@@ -6,10 +6,17 @@ namespace fencepost::tx {
 
 BacklogGauges::BacklogGauges(ChainContext& chain)
     : chain_(chain),
+      receipt_gauge_(chain.metrics.gauge("receipt_backlog", "Broadcast transactions without a receipt",
+                                         {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
-          {.name = "tx_backlog_gauges", .interval = std::chrono::seconds(10), .stop_grace = ChainContext::kStopGrace},
-          [this] { return refresh(); }, chain.metrics) {}
+          {.name = "tx_backlog_gauges",
+           .chain = chain.evm_chain.name(),
+           .interval = std::chrono::seconds(10),
+           .stop_grace = ChainContext::kStopGrace},
+          [this] { return refresh(); }, chain.metrics) {
+  for (const auto* state : {"CREATED", "ALLOCATED", "TRACKING", "STUCK"}) open_gauge(state);
+}
 
 Metrics::Gauge& BacklogGauges::open_gauge(const std::string& state) {
   return chain_.metrics.gauge("tx_backlog", "Open transactions of the signers that this node leads",
@@ -42,9 +49,7 @@ awaitable<Worker::Next> BacklogGauges::refresh() {
   open_gauge("ALLOCATED").Set(static_cast<double>(sum.allocated));
   open_gauge("TRACKING").Set(static_cast<double>(sum.tracking));
   open_gauge("STUCK").Set(static_cast<double>(sum.stuck));
-  chain_.metrics
-      .gauge("receipt_backlog", "Broadcast transactions without a receipt", {{"chain", chain_.evm_chain.name()}})
-      .Set(static_cast<double>(sum.without_receipt));
+  receipt_gauge_.Set(static_cast<double>(sum.without_receipt));
   co_return Worker::Next::kRest;
 }
 

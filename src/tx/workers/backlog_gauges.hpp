@@ -21,6 +21,7 @@ class BacklogGauges {
   Metrics::Gauge& age_gauge(const std::string& signer);
 
   ChainContext& chain_;
+  Metrics::Gauge& receipt_gauge_;
   std::set<std::string> shown_;  // signers whose gauge is not zero
   Worker worker_;
 };

@@ -27,12 +27,18 @@ OpenTx to_open_tx(const MinedTx& tx) {
 
 ConfirmationManager::ConfirmationManager(ChainContext& chain)
     : chain_(chain),
-      new_fork_total_(chain.metrics.counter("confirmations_newFork_total", "Times a told list was replaced")),
-      violated_total_(chain.metrics.counter("tx_finality_violated_total", "Ended transactions undone by a reorg")),
-      create_to_final_(chain.metrics.latency("tx_create_to_final_seconds", "From creation to the end")),
+      new_fork_total_(chain.metrics.counter("confirmations_new_fork_total", "Times an announced list was replaced",
+                                            {{"chain", chain.evm_chain.name()}})),
+      violated_total_(chain.metrics.counter("tx_finality_violated_total", "Ended transactions undone by a reorg",
+                                            {{"chain", chain.evm_chain.name()}})),
+      create_to_final_(chain.metrics.latency("tx_create_to_final_seconds", "From creation to the end",
+                                             {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
-          {.name = "tx_confirmations", .interval = std::chrono::seconds(2), .stop_grace = ChainContext::kStopGrace},
+          {.name = "tx_confirmations",
+           .chain = chain.evm_chain.name(),
+           .interval = std::chrono::seconds(2),
+           .stop_grace = ChainContext::kStopGrace},
           [this] { return advance(); }, chain.metrics) {}
 
 awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {

@@ -20,7 +20,10 @@ NonceKeeper::NonceKeeper(ChainContext& chain)
                                       {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
-          {.name = "tx_nonce_keeper", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
+          {.name = "tx_nonce_keeper",
+           .chain = chain.evm_chain.name(),
+           .interval = std::chrono::seconds(1),
+           .stop_grace = ChainContext::kStopGrace},
           [this] { return follow(); }, chain.metrics) {}
 
 awaitable<> NonceKeeper::on_taken(std::vector<SignerLease> leases) {

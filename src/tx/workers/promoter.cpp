@@ -17,7 +17,10 @@ Promoter::Promoter(ChainContext& chain)
     : chain_(chain),
       worker_(
           chain.home,
-          {.name = "tx_promoter", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
+          {.name = "tx_promoter",
+           .chain = chain.evm_chain.name(),
+           .interval = std::chrono::seconds(1),
+           .stop_grace = ChainContext::kStopGrace},
           [this] { return promote_waiting(); }, chain.metrics) {}
 
 awaitable<Worker::Next> Promoter::promote_waiting() {

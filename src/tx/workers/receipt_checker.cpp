@@ -48,11 +48,17 @@ ReceiptChecker::ReceiptChecker(ChainContext& chain)
     : chain_(chain),
       checks_(chain.home, "receipt checks", chain.options.confirmations.receipt_workers),
       missing_(chain.evm_chain.name(), chain.metrics),
-      submit_to_mined_(chain.metrics.latency("tx_submit_to_mined_seconds", "From the first broadcast to the receipt")),
+      submit_to_mined_(chain.metrics.latency("tx_submit_to_mined_seconds", "From the first broadcast to the receipt",
+                                             {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
-          {.name = "tx_receipt_checker", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
-          [this] { return check(); }, chain.metrics) {}
+          {.name = "tx_receipt_checker",
+           .chain = chain.evm_chain.name(),
+           .interval = std::chrono::seconds(1),
+           .stop_grace = ChainContext::kStopGrace},
+          [this] { return check(); }, chain.metrics) {
+  for (const auto* result : {"found", "missing", "not_found", "other_branch", "error"}) count(result, 0);
+}
 
 awaitable<> ReceiptChecker::stop() {
   co_await worker_.stop();
@@ -250,8 +256,9 @@ awaitable<> ReceiptChecker::check_batch(std::shared_ptr<StaleBatch> batch) {
 }
 
 void ReceiptChecker::count(std::string_view result, std::size_t n) {
-  if (n == 0) return;
-  chain_.metrics.counter("receipt_check_total", "Receipts looked for", {{"result", std::string(result)}})
+  chain_.metrics
+      .counter("receipt_check_total", "Receipts looked for",
+               {{"chain", chain_.evm_chain.name()}, {"result", std::string(result)}})
       .Increment(static_cast<double>(n));
 }
 

@@ -14,8 +14,20 @@ Resubmitter::Resubmitter(ChainContext& chain)
     : chain_(chain),
       worker_(
           chain.home,
-          {.name = "tx_resubmitter", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
-          [this] { return resubmit_due(); }, chain.metrics) {}
+          {.name = "tx_resubmitter",
+           .chain = chain.evm_chain.name(),
+           .interval = std::chrono::seconds(1),
+           .stop_grace = ChainContext::kStopGrace},
+          [this] { return resubmit_due(); }, chain.metrics) {
+  count(to_string(evm::SubmitClass::kAccepted), 0);
+}
+
+void Resubmitter::count(std::string_view result, std::size_t n) {
+  chain_.metrics
+      .counter("tx_resubmit_total", "Broadcasts of bytes that were broadcast before",
+               {{"chain", chain_.evm_chain.name()}, {"result", std::string(result)}})
+      .Increment(static_cast<double>(n));
+}
 
 awaitable<Worker::Next> Resubmitter::resubmit_due() {
   // Where nothing is sent again by itself, a claim that nothing follows still is.
@@ -37,10 +49,7 @@ awaitable<Worker::Next> Resubmitter::resubmit_due() {
 
   std::vector<Step> steps;
   for (std::size_t i = 0; i < due.size(); ++i) {
-    chain_.metrics
-        .counter("tx_resubmit_total", "Broadcasts of bytes that were broadcast before",
-                 {{"result", std::string(to_string(results[i].outcome))}})
-        .Increment();
+    count(to_string(results[i].outcome), 1);
     if (auto step = judge(due[i], results[i])) steps.push_back(std::move(*step));
   }
   co_await chain_.apply(std::move(steps));

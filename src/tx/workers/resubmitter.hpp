@@ -17,6 +17,7 @@ class Resubmitter {
 
  private:
   awaitable<Worker::Next> resubmit_due();
+  void count(std::string_view result, std::size_t n);
   std::optional<Step> judge(const Resubmit& sent, const evm::SendResult& result);
 
   ChainContext& chain_;

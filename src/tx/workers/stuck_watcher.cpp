@@ -83,7 +83,10 @@ StuckWatcher::StuckWatcher(ChainContext& chain)
     : chain_(chain),
       worker_(
           chain.home,
-          {.name = "tx_stuck_watcher", .interval = std::chrono::seconds(2), .stop_grace = ChainContext::kStopGrace},
+          {.name = "tx_stuck_watcher",
+           .chain = chain.evm_chain.name(),
+           .interval = std::chrono::seconds(2),
+           .stop_grace = ChainContext::kStopGrace},
           [this] { return watch(); }, chain.metrics) {}
 
 // What waited behind another nonce could not be mined before it: its time begins when it became the lowest.

@@ -26,11 +26,19 @@ Submitter::Submitter(ChainContext& chain)
       fees_(make_fee_policy(chain.connector, chain.follower, chain.options.fees)),
       worker_(
           chain.home,
-          {.name = "tx_submitter", .interval = std::chrono::seconds(1), .stop_grace = ChainContext::kStopGrace},
-          [this] { return submit_due(); }, chain.metrics) {}
+          {.name = "tx_submitter",
+           .chain = chain.evm_chain.name(),
+           .interval = std::chrono::seconds(1),
+           .stop_grace = ChainContext::kStopGrace},
+          [this] { return submit_due(); }, chain.metrics) {
+  count(to_string(evm::SubmitClass::kAccepted), 0);
+}
 
-void Submitter::count(std::string_view result) {
-  chain_.metrics.counter("tx_submit_total", "First broadcasts", {{"result", std::string(result)}}).Increment();
+void Submitter::count(std::string_view result, std::size_t n) {
+  chain_.metrics
+      .counter("tx_submit_total", "First broadcasts",
+               {{"chain", chain_.evm_chain.name()}, {"result", std::string(result)}})
+      .Increment(static_cast<double>(n));
 }
 
 awaitable<Worker::Next> Submitter::submit_due() {
@@ -157,7 +165,7 @@ awaitable<> Submitter::send(std::vector<Outgoing> out) {
   test_point("submitter.sent");
   std::vector<Step> steps;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    count(to_string(results[i].outcome));
+    count(to_string(results[i].outcome), 1);
     steps.push_back(co_await judge(out[i], results[i]));
   }
   co_await chain_.apply(std::move(steps));

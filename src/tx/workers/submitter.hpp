@@ -42,7 +42,7 @@ class Submitter {
   Step accepted(const Outgoing& tx, std::string why) const;
   Step waits(const DueSubmit& due, std::string sub_state, std::string message) const;
   Step stuck(const DueSubmit& due, std::string sub_state, std::string message) const;
-  void count(std::string_view result);
+  void count(std::string_view result, std::size_t n);
 
   ChainContext& chain_;
   std::unique_ptr<FeePolicy> fees_;

@@ -1,0 +1,129 @@
+// docs/metrics.md lists what a node measures. A name that is only in one of the two misleads the reader of a dashboard.
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "runtime/read_file.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Metric {
+  std::string type;
+  std::set<std::string> labels;
+  bool operator==(const Metric&) const = default;
+};
+using MetricsByName = std::map<std::string, Metric>;
+
+std::set<std::string> all_matches(const std::string& text, const std::regex& pattern) {
+  std::set<std::string> found;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator(); ++it) {
+    found.insert((*it)[1]);
+  }
+  return found;
+}
+
+// Rows like: | `name` | type | `label`, `label` | meaning | advice |
+MetricsByName documented() {
+  const std::regex row(R"(^\| `([a-z_]+)` \| ([a-z]+) \| ([^|]*)\|.*)");
+  const std::regex label("`([a-z_]+)`");
+  MetricsByName metrics;
+  std::istringstream lines(read_file(std::string(FENCEPOST_SOURCE_DIR) + "/docs/metrics.md"));
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, row)) continue;
+    EXPECT_FALSE(metrics.contains(match[1])) << match[1] << " has two rows";
+    metrics[match[1]] = {match[2], all_matches(match[3], label)};
+  }
+  return metrics;
+}
+
+// The series of a histogram count as the histogram, without its label `le`.
+MetricsByName shown(const std::string& exposition) {
+  const std::regex type_line("^# TYPE ([A-Za-z0-9_:]+) ([a-z]+)$");
+  const std::regex label(R"rx([{,]([A-Za-z0-9_]+)=")rx");
+  MetricsByName metrics;
+  std::string family;
+  std::istringstream lines(exposition);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (std::regex_match(line, match, type_line)) {
+      family = match[1];
+      metrics[family].type = match[2];
+    } else if (!line.starts_with("#")) {
+      metrics.at(family).labels.merge(all_matches(line, label));
+    }
+  }
+  for (auto& [name, metric] : metrics) {
+    if (metric.type == "histogram") metric.labels.erase("le");
+  }
+  return metrics;
+}
+
+std::string text_of(const MetricsByName& metrics) {
+  std::string text;
+  for (const auto& [name, metric] : metrics) {
+    text += name + " " + metric.type;
+    for (const auto& label : metric.labels) text += " " + label;
+    text += "\n";
+  }
+  return text;
+}
+
+// Those of `a` that `b` has not, or has otherwise.
+std::string difference(const MetricsByName& a, const MetricsByName& b) {
+  MetricsByName out;
+  for (const auto& [name, metric] : a) {
+    const auto other = b.find(name);
+    if (other == b.end() || other->second != metric) out.emplace(name, metric);
+  }
+  return text_of(out);
+}
+
+class NodeMetrics : public testing::Test {
+ protected:
+  MetricsByName node_metrics() { return shown(ask({.url = cluster_.node(0).url("/metrics")}).body); }
+
+  TxCluster cluster_;
+};
+
+TEST_F(NodeMetrics, of_a_node_that_has_worked_are_those_of_the_documentation) {
+  const auto docs = documented();
+  ASSERT_GT(docs.size(), 50U);
+  cluster_.create(0, transfer(signer(0), "first", 1));
+  ASSERT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
+  // The audit and some gauges are measured by workers of their own, a moment after the start.
+  if (eventually([&] { return node_metrics() == docs; }, 60s)) return;
+  const auto node = node_metrics();
+  ADD_FAILURE() << "in docs/metrics.md, and not so at the node:\n"
+                << difference(docs, node) << "at the node, and not so in docs/metrics.md:\n"
+                << difference(node, docs);
+}
+
+TEST_F(NodeMetrics, that_alerts_watch_are_there_before_anything_has_happened) {
+  const auto at_start = node_metrics();
+  for (const auto* name :
+       {"fencepost_tx_submit_total", "fencepost_tx_resubmit_total", "fencepost_tx_create_total",
+        "fencepost_tx_finality_violated_total", "fencepost_lease_fenced_total", "fencepost_receipt_backlog",
+        "fencepost_tx_backlog", "fencepost_tx_receipts_missing", "fencepost_signer_needs_reconcile",
+        "fencepost_transfer_requests_total", "fencepost_tx_operator_actions_total", "fencepost_receipt_check_total"}) {
+    EXPECT_TRUE(at_start.contains(name)) << name;
+  }
+}
+
+TEST_F(NodeMetrics, have_the_prefix_unless_they_are_about_the_process) {
+  for (const auto& [name, metric] : node_metrics()) {
+    EXPECT_TRUE(name.starts_with("fencepost_") || name.starts_with("process_")) << name;
+    EXPECT_EQ(name.ends_with("_total"), metric.type == "counter") << name;
+  }
+}
+
+}  // namespace
+}  // namespace fencepost::test
