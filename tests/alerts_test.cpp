@@ -1,18 +1,21 @@
-// deploy/prometheus/alerts.yml asks for metrics by name, and a name that nobody writes never alerts.
+// deploy/prometheus/alerts.yml, checked by Prometheus' own tool with the cases of alerts_test.yml beside it.
 #include <filesystem>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "runtime/read_file.hpp"
-#include "tests/support/fencepost.hpp"
+#include "tests/support/process.hpp"
 #include "tests/support/source_dir.hpp"
 
 namespace fencepost::test {
 namespace {
 
-namespace fs = std::filesystem;
+const std::filesystem::path kRoot = source_dir();
+const std::filesystem::path kRules = kRoot / "deploy/prometheus/alerts.yml";
+const std::filesystem::path kCases = kRoot / "deploy/prometheus/alerts_test.yml";
 
 std::set<std::string> names_in(const std::string& text, const std::regex& pattern) {
   std::set<std::string> names;
@@ -22,23 +25,32 @@ std::set<std::string> names_in(const std::string& text, const std::regex& patter
   return names;
 }
 
-TEST(alerts, ask_for_metrics_that_there_are) {
-  const fs::path root = source_dir();
-  std::set<std::string> written;
-  for (const auto& entry : fs::recursive_directory_iterator(root / "src")) {
-    if (entry.path().extension() != ".cpp") continue;
-    written.merge(names_in(read_file(entry.path()), std::regex(R"rx((?:counter|gauge|latency)\(\s*"([a-z_]+)")rx")));
-  }
-  EXPECT_GT(written.size(), 30U);
-  std::set<std::string> asked;
-  std::istringstream lines(read_file(root / "deploy/prometheus/alerts.yml"));
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.contains("expr:")) continue;
-    // What is followed by a range, by labels, or ends an aggregation.
-    asked.merge(names_in(line, std::regex(R"(([a-z]+_[a-z_]+)[\[{)])")));
-  }
-  EXPECT_GE(asked.size(), 7U);
-  for (const auto& name : asked) EXPECT_TRUE(written.contains(name)) << name;
+TEST(alerts, are_rules_that_prometheus_accepts) {
+  const auto checked = run_command({"promtool", "check", "rules", kRules.string()});
+  EXPECT_EQ(checked.status.code, 0) << checked.out << checked.err;
+}
+
+TEST(alerts, fire_when_they_should_and_only_then) {
+  const auto tested = run_command({"promtool", "test", "rules", kCases.string()});
+  EXPECT_EQ(tested.status.code, 0) << tested.out << tested.err;
+}
+
+TEST(alerts, have_a_case_that_fires_and_one_that_does_not) {
+  const auto alerts = names_in(read_file(kRules), std::regex(R"(- alert: (\w+))"));
+  EXPECT_GE(alerts.size(), 13U);
+  const auto cases = read_file(kCases);
+  EXPECT_EQ(names_in(cases, std::regex(R"(alertname: (\w+)\s+exp_alerts:\s+- exp_labels)")), alerts);
+  EXPECT_EQ(names_in(cases, std::regex(R"(alertname: (\w+)\s+exp_alerts: \[\])")), alerts);
+}
+
+// tests/metrics_test.cpp compares docs/metrics.md with a running node.
+TEST(alerts, ask_for_metrics_that_are_documented) {
+  const auto documented =
+      names_in(read_file(kRoot / "docs/metrics.md"), std::regex(R"(\n\| `([a-z_]+)` \| [a-z]+ \|)"));
+  EXPECT_GT(documented.size(), 50U);
+  const auto asked = names_in(read_file(kRules), std::regex(R"(\b(fencepost_[a-z_]+))"));
+  EXPECT_GE(asked.size(), 12U);
+  for (const auto& name : asked) EXPECT_TRUE(documented.contains(name)) << name;
 }
 
 }  // namespace

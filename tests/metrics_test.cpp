@@ -8,6 +8,7 @@
 
 #include "runtime/read_file.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/source_dir.hpp"
 #include "tests/support/tx_cluster.hpp"
 
 namespace fencepost::test {
@@ -35,7 +36,7 @@ MetricsByName documented() {
   const std::regex row(R"(^\| `([a-z_]+)` \| ([a-z]+) \| ([^|]*)\|.*)");
   const std::regex label("`([a-z_]+)`");
   MetricsByName metrics;
-  std::istringstream lines(read_file(std::string(FENCEPOST_SOURCE_DIR) + "/docs/metrics.md"));
+  std::istringstream lines(read_file(source_dir() / "docs/metrics.md"));
   for (std::string line; std::getline(lines, line);) {
     std::smatch match;
     if (!std::regex_match(line, match, row)) continue;
