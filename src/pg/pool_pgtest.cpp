@@ -31,6 +31,12 @@ constexpr Statement kSleepers{"count_sleepers", R"(
    WHERE wait_event = 'PgSleep'
      AND datname = current_database())"};
 
+constexpr Statement kSessionsOf{"sessions_of", R"(
+  SELECT count(*)
+    FROM pg_stat_activity
+   WHERE application_name = $1
+     AND datname = current_database())"};
+
 awaitable<> tally(awaitable<std::string> call, std::map<std::string, int>& counts) {
   const auto code = co_await std::move(call);
   ++counts[code];
@@ -51,10 +57,31 @@ TEST(pg_pool, serves_many_callers_over_one_connection) {
 
 TEST(pg_pool, may_be_stopped_at_the_moment_of_its_first_connect) {
   TestDatabase db;
-  for (int i = 0; i < 60; ++i) {
-    // The borrowed and the shared connection open side by side, so the stop comes when the latter does, give or take.
-    with_pool(db.dsn(), {}, [](Pool& pool) -> awaitable<> { const auto borrowed = co_await pool.acquire(); });
-  }
+  auto options = test::connect_options(db.dsn());
+  options.application_name = "stopped early";
+  Connector connector(options);
+  Metrics metrics;
+  with_pool(db.dsn(), {}, [&](Pool& observer) -> awaitable<> {
+    for (int i = 0; i < 60; ++i) {
+      Pool pool(observer.executor(), connector, {}, metrics);
+      pool.start();
+      {
+        // Both connections open side by side, so the stop comes when the shared one does, give or take.
+        const auto borrowed = co_await pool.acquire();
+      }
+      const auto began = std::chrono::steady_clock::now();
+      co_await pool.stop(10s);
+      EXPECT_LT(std::chrono::steady_clock::now() - began, 5s) << "nothing was in flight to wait for";
+      EXPECT_FALSE(pool.connected());
+    }
+    // Every session has ended while the loop goes on, also one whose connect was under way.
+    std::int64_t left = -1;
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (left != 0 && std::chrono::steady_clock::now() < deadline) {
+      left = (co_await observer.query(kSessionsOf, "stopped early")).one().get<std::int64_t>(0);
+    }
+    EXPECT_EQ(left, 0);
+  });
 }
 
 TEST(pg_pool, refuses_at_once_when_the_line_is_full) {
