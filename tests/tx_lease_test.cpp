@@ -1,4 +1,6 @@
 // Who leads a signer when there is nothing to do, and when there is more than one node should take.
+#include <map>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -89,6 +91,34 @@ TEST(tx_lease, what_a_dead_node_leaves_is_shared_by_those_who_live) {
   for (const auto& account : accounts) EXPECT_EQ(chain.chain().nonce(account.address), 1U);
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), std::to_string(kSigners)) << "signed more than once";
   for (const std::size_t node : {1, 2}) EXPECT_EQ(cluster.node(node).metric("lease_fenced_total"), 0);
+}
+
+TEST(tx_lease, the_list_of_nodes_shows_who_lives_and_leads) {
+  TxCluster cluster({.nodes = 2, .settings = {.lease_duration = 1s, .renew_interval = 200ms}, .anvil = {}});
+  cluster.create(1, transfer(signer(0), "lead", 1));
+  const auto nodes = [&] {
+    std::map<std::string, json::object> by_name;
+    for (const auto& node : cluster.get(0, "/api/v1/nodes").json().at("items").as_array()) {
+      const std::string id(node.at("nodeId").as_string());
+      by_name.emplace(id.substr(0, id.find('/')), node.as_object());
+    }
+    return by_name;
+  };
+  const auto before = nodes();
+  ASSERT_EQ(before.size(), 2U);
+  for (const auto& [name, node] : before) {
+    SCOPED_TRACE(name);
+    EXPECT_TRUE(node.at("alive").as_bool());
+    EXPECT_EQ(node.at("leases").as_int64(), name == "node1" ? 1 : 0);
+    EXPECT_EQ(node.at("version").as_string(), cluster.get(0, "/api/v1/version").json().at("version").as_string());
+    EXPECT_EQ(node.at("advertiseUrl").as_string(), cluster.node(name == "node1" ? 1 : 0).url(""));
+  }
+  EXPECT_EQ(cluster.get(0, "/api/v1/signers").json().at("items").as_array().size(), 10U);
+
+  cluster.node(1).kill();
+  ASSERT_TRUE(eventually([&] { return nodes().contains("node1") && !nodes().at("node1").at("alive").as_bool(); }));
+  EXPECT_TRUE(nodes().at("node0").at("alive").as_bool());
+  EXPECT_TRUE(eventually([&] { return nodes().at("node0").at("leases").as_int64() == 1; })) << "took over";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tests/support/rpc_rewriter.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -9,6 +11,27 @@
 namespace fencepost::test {
 
 namespace json = boost::json;
+
+namespace {
+
+// "latest" and "pending" are the last block that a lagging endpoint knows.
+void name_last_block(json::object& call, std::int64_t last) {
+  for (auto& parameter : call.at("params").as_array()) {
+    const auto* text = parameter.if_string();
+    if (text != nullptr && (*text == "latest" || *text == "pending")) parameter = fmt::format("0x{:x}", last);
+  }
+}
+
+bool is_above(const json::value& block_or_receipt, std::int64_t last) {
+  const auto* object = block_or_receipt.if_object();
+  if (object == nullptr) return false;
+  const auto* number = object->if_contains("number");
+  if (number == nullptr) number = object->if_contains("blockNumber");
+  if (number == nullptr || !number->is_string()) return false;
+  return std::stoll(std::string(number->as_string()), nullptr, 16) > last;
+}
+
+}  // namespace
 
 RpcRewriter::RpcRewriter(std::string url)
     : url_(std::move(url)), server_([this](http::Router& router) {
@@ -45,6 +68,16 @@ void RpcRewriter::pass_all() {
   changes_.clear();
 }
 
+void RpcRewriter::lag(std::optional<std::int64_t> last_block) {
+  const std::lock_guard lock(mutex_);
+  last_block_ = last_block;
+}
+
+std::optional<std::int64_t> RpcRewriter::last_block() const {
+  const std::lock_guard lock(mutex_);
+  return last_block_;
+}
+
 std::size_t RpcRewriter::changed(const std::string& method) const {
   const std::lock_guard lock(mutex_);
   const auto it = counts_.find(method);
@@ -52,15 +85,21 @@ std::size_t RpcRewriter::changed(const std::string& method) const {
 }
 
 awaitable<http::Response> RpcRewriter::answer(http::Request& request) {
-  const std::string body(request.body());
+  auto calls = json::parse(request.body());
+  if (const auto last = last_block()) {
+    if (calls.is_object()) name_last_block(calls.as_object(), *last);
+    if (calls.is_array()) {
+      for (auto& call : calls.as_array()) name_last_block(call.as_object(), *last);
+    }
+  }
   const auto executor = co_await this_executor();
   http::Client client(executor, {});
   http::ClientRequest onward{
-      .method = "POST", .url = url_, .headers = {{"Content-Type", "application/json"}}, .body = body};
+      .method = "POST", .url = url_, .headers = {{"Content-Type", "application/json"}}, .body = json::serialize(calls)};
   const auto reply = co_await client.send(std::move(onward));
   if (!reply) co_return http::Response::text(502, reply.error().to_string());
   if (reply->status != 200) co_return http::Response::text(reply->status, reply->body);
-  co_return http::Response::json(200, rewrite(json::parse(body), json::parse(reply->body)));
+  co_return http::Response::json(200, rewrite(calls, json::parse(reply->body)));
 }
 
 json::value RpcRewriter::rewrite(const json::value& request, json::value reply) {
@@ -77,6 +116,11 @@ json::value RpcRewriter::rewrite(const json::value& request, json::value reply) 
 
 json::object RpcRewriter::rewrite_one(const json::object& call, json::object reply) {
   const std::string method(call.at("method").as_string());
+  if (const auto last = last_block()) {
+    const auto* result = reply.if_contains("result");
+    if (result != nullptr && is_above(*result, *last)) reply["result"] = nullptr;
+    if (result != nullptr && method == "eth_blockNumber") reply["result"] = fmt::format("0x{:x}", *last);
+  }
   Change change;
   {
     const std::lock_guard lock(mutex_);

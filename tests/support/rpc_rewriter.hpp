@@ -9,9 +9,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <boost/json/object.hpp>
@@ -36,18 +38,23 @@ class RpcRewriter {
   void pass(const std::string& method);
   void pass_all();
 
+  // Knows no block above `last_block`: an endpoint that is behind. Nothing: knows all.
+  void lag(std::optional<std::int64_t> last_block);
+
   // How many replies of the method were changed since the start.
   std::size_t changed(const std::string& method) const;
 
  private:
   awaitable<http::Response> answer(http::Request& request);
+  std::optional<std::int64_t> last_block() const;
   boost::json::value rewrite(const boost::json::value& request, boost::json::value reply);
   boost::json::object rewrite_one(const boost::json::object& call, boost::json::object reply);
 
   std::string url_;
-  mutable std::mutex mutex_;  // guards the two below
+  mutable std::mutex mutex_;  // guards the three below
   std::map<std::string, Change> changes_;
   std::map<std::string, std::size_t> counts_;
+  std::optional<std::int64_t> last_block_;
   http::testing::TestServer server_;
 };
 

@@ -43,6 +43,8 @@ std::string config_text(const TxNode::Setup& setup, const TxSettings& settings, 
   std::vector<std::string> keys;
   for (const auto& account : evm::dev_accounts()) keys.push_back(fmt::format("\"{}\"", account.private_key));
   for (const auto& key : settings.more_keys) keys.push_back(fmt::format("\"{}\"", key));
+  std::vector<std::string> urls{setup.rpc_url};
+  urls.insert(urls.end(), settings.more_rpc_urls.begin(), settings.more_rpc_urls.end());
   return fmt::format(
       R"(dev: true
 node: {{name: {name}, advertise_url: "http://127.0.0.1:{port}"}}
@@ -55,7 +57,7 @@ lease: {{duration: {duration}ms, renew_interval: {renew}ms, clock_skew_allowance
 chains:
   - name: anvil
     chain_id: {chain_id}
-    rpc_urls: ["{rpc_url}"]
+    rpc_urls: ["{rpc_urls}"]
     poll_interval: 100ms
     max_in_flight: {window}
     shared: {shared}
@@ -69,12 +71,13 @@ chains:
       fmt::arg("keys", fmt::join(keys, ", ")), fmt::arg("duration", settings.lease_duration.count()),
       fmt::arg("renew", settings.renew_interval.count()), fmt::arg("skew", settings.clock_skew_allowance.count()),
       fmt::arg("idle", settings.idle_release.count()), fmt::arg("chain_query", settings.chain_query),
-      fmt::arg("chain_id", kChainId), fmt::arg("rpc_url", setup.rpc_url), fmt::arg("window", settings.max_in_flight),
-      fmt::arg("shared", settings.shared), fmt::arg("required", settings.confirmations),
-      fmt::arg("progress", settings.progress), fmt::arg("stale", settings.stale_receipt_timeout.count()),
-      fmt::arg("resubmits", settings.resubmit), fmt::arg("resubmit", settings.resubmit_interval.count()),
-      fmt::arg("stuck", settings.stuck_after.count()), fmt::arg("nonce_state", settings.nonce_state_timeout.count()),
-      fmt::arg("forwarding", settings.forwarding), fmt::arg("fees", settings.fees));
+      fmt::arg("chain_id", kChainId), fmt::arg("rpc_urls", fmt::join(urls, "\", \"")),
+      fmt::arg("window", settings.max_in_flight), fmt::arg("shared", settings.shared),
+      fmt::arg("required", settings.confirmations), fmt::arg("progress", settings.progress),
+      fmt::arg("stale", settings.stale_receipt_timeout.count()), fmt::arg("resubmits", settings.resubmit),
+      fmt::arg("resubmit", settings.resubmit_interval.count()), fmt::arg("stuck", settings.stuck_after.count()),
+      fmt::arg("nonce_state", settings.nonce_state_timeout.count()), fmt::arg("forwarding", settings.forwarding),
+      fmt::arg("fees", settings.fees));
 }
 
 std::int64_t from_quantity(const json::value& value) {

@@ -47,8 +47,9 @@ struct TxSettings {
   std::chrono::milliseconds clock_skew_allowance{200};
   std::chrono::milliseconds idle_release{60'000};
   bool forwarding = true;
-  std::string fees = "{}";                  // YAML
-  std::vector<std::string> more_keys = {};  // private keys in addition to anvil's
+  std::string fees = "{}";                      // YAML
+  std::vector<std::string> more_keys = {};      // private keys in addition to anvil's
+  std::vector<std::string> more_rpc_urls = {};  // endpoints after the first, for every node
 };
 
 // One `fencepost serve`.
