@@ -15,7 +15,7 @@ packages_libraries=(
   libspdlog-dev libfmt-dev prometheus-cpp-dev libsimdjson-dev libcurl4-openssl-dev libsecp256k1-dev
   libcrypto++-dev)
 packages_run=(postgresql-15 ca-certificates)
-packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer)
+packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer prometheus)
 packages_lint=(clang-format-19 clang-tidy-19 shellcheck)
 packages_bench=(libbenchmark-dev nginx-light wrk curl)
 packages_model=(spin clang-19)
@@ -97,6 +97,7 @@ install_packages() {
   fi
   if [[ " ${new[*]} " == *" nginx-light "* ]]; then disable_service nginx; fi
   if [[ " ${new[*]} " == *" pgbouncer "* ]]; then disable_service pgbouncer; fi
+  if [[ " ${new[*]} " == *" prometheus "* ]]; then disable_service prometheus; fi # for promtool
 }
 
 disable_service() {
@@ -267,13 +268,15 @@ run_suite() {
 
 cmd_test() {
   local filter=${1:-}
-  need "to build, run and test Fencepost"
+  need "to build, run and test Fencepost" "${packages_bench[@]}"
+  with_benchmarks
   # Each test once: what needs servers as it is shipped, what needs none under the sanitizers.
-  build_preset release --target fencepost with_postgres pg_tests integration_tests
+  build_preset release --target fencepost with_postgres pg_tests integration_tests benchmarks
   build_preset asan --target unit_tests
   run_suite "unit tests (address and undefined-behaviour sanitizers)" build/asan unit "$filter"
   run_suite "PostgreSQL and integration tests (release)" build/release "pg|integration" "$filter" \
     build/release/tests/support/with_postgres
+  run_suite "benchmarks, for a second each" build/release bench "$filter"
   if ((passed + failed + skipped == 0)); then die "no test matches '$filter'"; fi
   echo
   if ((skipped > 0)); then
@@ -286,12 +289,14 @@ cmd_test() {
 
 # --- bench, model, lint, fmt, clean -----------------------------------------------------------------------------
 
+# The benchmarks are part of the release tree, so that nothing is compiled twice; the cache remembers the option.
+with_benchmarks() { quietly cmake --preset release -DFENCEPOST_BENCH=ON || die "cmake --preset release failed"; }
+
 cmd_bench() {
   need "to build Fencepost and to measure it against others" "${packages_bench[@]}"
-  say "building release with benchmarks"
-  quietly cmake --preset release -B build/bench -DFENCEPOST_BENCH=ON || die "cmake failed"
-  cmake --build build/bench --target benchmarks
-  FENCEPOST_BUILD=build/bench exec bench/run.sh "${1:-}"
+  with_benchmarks
+  build_preset release --target benchmarks
+  exec bench/run.sh "${1:-}"
 }
 
 cmd_model() {

@@ -4,7 +4,7 @@
 #
 #   bench/http.sh path/to/http_bench_server
 #
-# Prints one line with the medians and their ratio. The exit code is 1 if the ratio is below the bar.
+# Prints one line with the medians and their ratio. The exit code is 3 if the ratio is below the bar.
 set -euo pipefail
 
 server=${1:?usage: bench/http.sh path/to/http_bench_server}

@@ -245,7 +245,7 @@ int run(const std::vector<std::string_view>& wanted) {
   bool reached = true;
   if (wants("select")) reached = bench_select(**cluster, pgbench, rounds, time) && reached;
   if (wants("pipeline")) reached = bench_pipeline(**cluster, rounds, time) && reached;
-  return reached ? 0 : 1;
+  return reached ? 0 : 3;
 }
 
 }  // namespace
@@ -255,6 +255,6 @@ int main(int argc, char** argv) {
     return run({argv + 1, argv + argc});
   } catch (const std::exception& e) {
     fmt::print(stderr, "pg_bench: {}\n", e.what());
-    return 3;
+    return 1;
   }
 }

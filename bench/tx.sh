@@ -12,7 +12,7 @@
 #   latency    one create at a time on an idle node, compared with one pgbench client
 #   memory     the node's largest resident size with 1,000,000 finished and 50,000 open transactions in the database
 #
-# Prints one line per comparison with the ratio to the floor. The exit code is 1 if a ratio misses its bar.
+# Prints one line per comparison with the ratio to the floor. The exit code is 3 if a ratio misses its bar.
 set -euo pipefail
 
 what=${1:?usage: bench/tx.sh create|batch|lifecycle|latency|memory path/to/build}
@@ -121,39 +121,40 @@ calls_per_tx() {
     }
     { seen[NR] = total($0) }
     END {
+      if (seen[2] <= seen[1]) exit 2
       ratio = (seen[2] - seen[1]) / count
       printf "%-30s %8.3f per transaction beside the broadcast (bar 0.200) %s\n", "tx-rpc-calls", ratio,
              (ratio <= 0.2 ? "reached" : "MISSED")
       exit !(ratio <= 0.2)
-    }' <(cat "$dir/calls.before"; echo) <(cat "$dir/calls.after"; echo) || status=1
+    }' <(cat "$dir/calls.before"; echo) <(cat "$dir/calls.after"; echo) || missed $?
 }
 
 # counted METRIC: prints its present value, summed over all labels.
-counted() { curl -s "$url/metrics" | awk -v name="$1" 'index($1, name) == 1 { sum += $2 } END { print sum + 0 }'; }
+counted() { curl -s "$url/metrics" | awk -v name="$1" 'index($1, "fencepost_" name) == 1 { sum += $2 } END { print sum + 0 }'; }
 
 # budget NAME SIGNERS_FILE: reports the commits per created transaction under load. Each commit is one round trip.
 budget() {
   local commits created
-  commits=$(counted tx_create_commits_total) created=$(counted 'tx_create_total{result="created"')
+  commits=$(counted tx_create_commits_total) created=$(counted 'tx_create_total{chain="stub",result="created"')
   load "$2" 1 64 >/dev/null
   awk -v name="$1" -v commits=$(($(counted tx_create_commits_total) - commits)) \
-    -v created=$(($(counted 'tx_create_total{result="created"') - created)) 'BEGIN {
+    -v created=$(($(counted 'tx_create_total{chain="stub",result="created"') - created)) 'BEGIN {
       ratio = commits / created
       printf "%-30s %8.3f commits and round trips per create (bar 0.050) %s\n", name, ratio,
              (ratio <= 0.05 ? "reached" : "MISSED")
       exit !(ratio <= 0.05)
-    }' || status=1
+    }' || missed $?
 }
 
 case $what in
   create)
-    start 1000 1 3600000 # no block is mined: only creation is measured
+    start "$(sized 1000 10)" 1 3600000 # no block is mined: only creation is measured
     compare tx-create-1-signer "$dir/one" 1 64 1.0
     compare tx-create-1000 "$dir/all" 1 64 1.0
     budget tx-create-budget "$dir/all"
     ;;
   batch)
-    start 1000 1 3600000 # no block is mined: only creation is measured
+    start "$(sized 1000 10)" 1 3600000 # no block is mined: only creation is measured
     compare tx-batch "$dir/all" 200 4 2.0
     ;;
   latency)
@@ -162,41 +163,44 @@ case $what in
     read -r _ p50 _ < <(load "$dir/one" 1 1)
     floor=$(pgbench_tps 1)
     awk -v p50="$p50" -v tps="$floor" 'BEGIN {
+      if (p50 <= 0 || tps <= 0) exit 2
       floor = 1e6 / tps
       printf "%-30s %8.0f us p50   one commit %8.0f us   ratio %.2f (bar 3.00) %s\n", "tx-create-idle", p50, floor,
              p50 / floor, (p50 / floor <= 3 ? "reached" : "MISSED")
       exit !(p50 / floor <= 3)
-    }' || status=1
+    }' || missed $?
     ;;
   lifecycle)
-    start 2000 16 100
-    lifecycle 20000 >/dev/null # warm up: leases, plans, pages
+    start "$(sized 2000 20)" 16 100
+    count=$(sized 60000 400)
+    lifecycle "$(sized 20000 200)" >/dev/null # warm up: leases, plans, pages
     floor=$(pgbench_tps 64)
     curl -s "$chain_url/calls" >"$dir/calls.before"
-    report tx-lifecycle "$(lifecycle 60000)" "tx/s" "$floor" 0.2
+    report tx-lifecycle "$(lifecycle "$count")" "tx/s" "$floor" 0.2
     curl -s "$chain_url/calls" >"$dir/calls.after"
-    calls_per_tx 60000
+    calls_per_tx "$count"
     ;;
   memory)
-    start 50 1 3600000
+    start "$(sized 50 2)" 1 3600000
+    ended=$(sized 20000 100) all=$(sized 21000 110) # of each signer
     sql "INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit,
                                  tx_hash, state, first_submitted_at, next_resubmit_at, receipt, receipt_block, receipt_hash,
                                  confirmed_at)
          SELECT gen_random_uuid(), 31337, s.signer, 'r' || n, n, n, '{\"to\": \"0x70997970c51812dc3a010c7d01b50e0d17dc79c8\"}', '',
                 21000, '0x' || lpad(to_hex(s.place * 100000 + n), 64, '0'),
-                CASE WHEN n < 20000 THEN 'CONFIRMED' ELSE 'TRACKING' END, clock_timestamp(),
+                CASE WHEN n < $ended THEN 'CONFIRMED' ELSE 'TRACKING' END, clock_timestamp(),
                 clock_timestamp() + interval '1 hour',
-                CASE WHEN n < 20000 THEN '{\"status\": \"0x1\"}'::jsonb END, CASE WHEN n < 20000 THEN 0 END,
-                CASE WHEN n < 20000 THEN '0x' END, CASE WHEN n < 20000 THEN clock_timestamp() END
-           FROM (SELECT signer, row_number() OVER () AS place FROM signer_lease) AS s, generate_series(0, 20999) AS n"
+                CASE WHEN n < $ended THEN '{\"status\": \"0x1\"}'::jsonb END, CASE WHEN n < $ended THEN 0 END,
+                CASE WHEN n < $ended THEN '0x' END, CASE WHEN n < $ended THEN clock_timestamp() END
+           FROM (SELECT signer, row_number() OVER () AS place FROM signer_lease) AS s, generate_series(0, $all - 1) AS n"
     sql "INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token)
          SELECT chain_id, tx_hash, tx_id, 1, 'original', decode(repeat('ab', 110), 'hex'), 0 FROM managed_tx"
-    sql "UPDATE signer_nonce_cursor SET next_nonce = 21000"
+    sql "UPDATE signer_nonce_cursor SET next_nonce = $all"
     await "the node to hold every lease" all_led
-    sleep 45 # each worker runs several times
+    sleep "$(sized 45 1)" # each worker runs several times
     awk '/^VmHWM/ { mb = $2 / 1024
       printf "%-30s %8.0f MB (bar 300) %s\n", "tx-memory", mb, (mb <= 300 ? "reached" : "MISSED"); exit !(mb <= 300) }' \
-      "/proc/$node_pid/status" || status=1
+      "/proc/$node_pid/status" || missed $?
     ;;
   *)
     echo "bench/tx.sh: unknown benchmark '$what'" >&2
