@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "pg/halving.hpp"
+#include "tx/store/read_row.hpp"
 
 namespace fencepost::tx {
 
@@ -140,7 +141,7 @@ pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& cl
     raw.push_back(to_pg(claim.raw));
     fees.push_back(claim.fees);
   }
-  auto batch = fenced_batch(node, rows);
+  auto batch = fence_rows(node, rows);
   batch.add(sql::kClaimAttempts, node, rows.chains, rows.signers, rows.tokens, rows.ids, from, previous, hashes, kinds,
             raw, fees, interval.count());
   return batch;
@@ -150,10 +151,8 @@ awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string n
                                                    std::chrono::milliseconds interval) {
   std::vector<ClaimResult> out;
   if (claims.empty()) co_return out;
-  const auto batch = claim_statements(node, claims, interval);
-  const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(batch);
-  for (const auto row : results.back()) out.push_back({read_outcome(row), row.get<std::int64_t>("claims")});
+  const auto rows = co_await run_fenced(pool, claim_statements(node, claims, interval));
+  for (const auto row : rows) out.push_back({read_outcome(row), row.get<std::int64_t>("claims")});
   co_return out;
 }
 
@@ -164,14 +163,13 @@ using DueRow = std::pair<SignerLease, Uuid>;
 awaitable<std::vector<std::optional<Resubmit>>> claim_due(pg::Pool& pool, const std::string& node,
                                                           std::span<const DueRow> due,
                                                           std::chrono::milliseconds interval) {
-  FencedRows rows;
-  for (const auto& [lease, tx_id] : due) rows.add(lease, tx_id);
-  auto batch = fenced_batch(node, rows);
-  batch.add(sql::kClaimResubmits, node, rows.chains, rows.signers, rows.tokens, rows.ids, interval.count());
-  const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(batch);
+  FencedRows w;
+  for (const auto& [lease, tx_id] : due) w.add(lease, tx_id);
+  auto batch = fence_rows(node, w);
+  batch.add(sql::kClaimResubmits, node, w.chains, w.signers, w.tokens, w.ids, interval.count());
+  const auto rows = co_await run_fenced(pool, std::move(batch));
   std::vector<std::optional<Resubmit>> out;
-  for (const auto row : results.back()) {
+  for (const auto row : rows) {
     out.push_back(Resubmit{.lease = read_lease(row),
                            .tx_id = row.get<Uuid>("tx_id"),
                            .state = read_state(row),

@@ -11,7 +11,8 @@
 #include "base/uuid.hpp"
 #include "pg/batch.hpp"
 #include "pg/pool.hpp"
-#include "tx/store/fenced_rows.hpp"
+#include "tx/model/state.hpp"
+#include "tx/store/fence.hpp"
 
 namespace fencepost::tx {
 

@@ -6,7 +6,8 @@
 #include <boost/json/parse.hpp>
 
 #include "base/error.hpp"
-#include "tx/store/lease_store.hpp"
+#include "tx/store/fence.hpp"
+#include "tx/store/read_row.hpp"
 #include "tx/store/store_columns.hpp"
 
 namespace fencepost::tx {
@@ -14,18 +15,6 @@ namespace fencepost::tx {
 using pg::Statement;
 
 namespace sql {
-
-// By owner and token only. Both can no longer become ours while the lease is locked, but an expired lease can be
-// renewed by its owner at any moment: asking for the expiry here and again below could skip a cursor and then use it.
-const Statement kLockCursors{"tx_cursor_lock", R"(
-  SELECT c.signer
-    FROM signer_nonce_cursor AS c
-    JOIN signer_lease AS l USING (chain_id, signer)
-    JOIN unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
-      ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
-   WHERE l.owner_node = $1
-   ORDER BY c.chain_id, c.signer
-     FOR UPDATE OF c)"};
 
 // Never ON CONFLICT: a nonce that is numbered and then not inserted would be a hole.
 //
@@ -233,17 +222,12 @@ pg::Bytes to_bytes(std::string_view raw) {
   return bytes;
 }
 
-struct AllotmentColumns {
-  std::vector<std::int64_t> chains;
-  std::vector<std::string> signers;
-  std::vector<std::int64_t> tokens;
+struct AllotmentColumns : FencedLeases {
   std::vector<std::int64_t> windows;
 
   explicit AllotmentColumns(const std::vector<Allotment>& allotments) {
     for (const auto& a : allotments) {
-      chains.push_back(a.lease.key.chain_id);
-      signers.push_back(a.lease.key.signer);
-      tokens.push_back(a.lease.fencing_token);
+      add(a.lease);
       windows.push_back(a.max_in_flight);
     }
   }
@@ -304,25 +288,21 @@ ManagedTx new_managed_tx(const NewTx& item, const pg::Row& row) {
 pg::Batch create_statements(const std::string& node, const std::vector<Allotment>& allotments,
                             const std::vector<NewTx>& items) {
   const AllotmentColumns w(allotments);
-  pg::Batch batch;
-  batch.add(sql::kLockLeases, w.chains, w.signers).add(sql::kLockCursors, node, w.chains, w.signers, w.tokens);
+  auto batch = fence_cursors(node, w);
   batch.add_params(sql::kCreateBatch, create_params(node, w, allotments, items));
-  batch.lock_timeout(kLockPatience);
   return batch;
 }
 
 awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string node, std::vector<Allotment> allotments,
                                                   std::vector<NewTx> items) {
-  const auto batch = create_statements(node, allotments, items);
-  const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(batch);
+  const auto rows = co_await run_fenced(pool, create_statements(node, allotments, items));
   const auto first = first_places(items);
   std::vector<CreateResult> out;
   out.reserve(items.size());
-  if (static_cast<std::size_t>(results.back().size()) != items.size()) {
+  if (static_cast<std::size_t>(rows.size()) != items.size()) {
     throw Exception(internal("create_mismatch", "the create batch lost an item"));
   }
-  for (const auto row : results.back()) {
+  for (const auto row : rows) {
     CreateResult result{.outcome = outcome_of(row.get<std::string_view>("outcome")), .tx = std::nullopt};
     if (!row.is_null("tx_id")) {
       result.tx = read_managed_tx(row);
@@ -336,24 +316,15 @@ awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string no
 
 pg::Batch promote_statements(const std::string& node, const std::vector<Allotment>& allotments) {
   const AllotmentColumns w(allotments);
-  pg::Batch batch;
-  batch.add(sql::kLockLeases, w.chains, w.signers)
-      .add(sql::kLockCursors, node, w.chains, w.signers, w.tokens)
-      .add(sql::kPromote, node, w.chains, w.signers, w.tokens, w.windows)
-      .lock_timeout(kLockPatience);
+  auto batch = fence_cursors(node, w);
+  batch.add(sql::kPromote, node, w.chains, w.signers, w.tokens, w.windows);
   return batch;
 }
 
 awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std::vector<Allotment> allotments) {
-  const auto batch = promote_statements(node, allotments);
-  const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(batch);
+  const auto rows = co_await run_fenced(pool, promote_statements(node, allotments));
   std::vector<Promotion> out;
-  for (const auto row : results.back()) {
-    out.push_back({{row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")},
-                   row.get<Uuid>("tx_id"),
-                   row.get<std::int64_t>("nonce")});
-  }
+  for (const auto row : rows) out.push_back({read_key(row), row.get<Uuid>("tx_id"), row.get<std::int64_t>("nonce")});
   co_return out;
 }
 
@@ -361,7 +332,7 @@ awaitable<std::vector<SignerKey>> signers_waiting(pg::Pool& pool, std::vector<Al
   const AllotmentColumns w(allotments);
   const auto rows = co_await pool.query(sql::kWaiting, w.chains, w.signers, w.windows);
   std::vector<SignerKey> out;
-  for (const auto row : rows) out.push_back({row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")});
+  for (const auto row : rows) out.push_back(read_key(row));
   co_return out;
 }
 

@@ -48,7 +48,6 @@ struct CreateResult {
 };
 
 namespace sql {
-extern const pg::Statement kLockCursors;  // $1 node, $2 chains, $3 signers, $4 tokens
 extern const pg::Statement kCreateBatch;
 extern const pg::Statement kPromote;
 extern const pg::Statement kWaiting;

@@ -1,7 +1,7 @@
 #include "tx/store/cursor_store.hpp"
 
-#include "tx/store/create_store.hpp"
-#include "tx/store/lease_store.hpp"
+#include "tx/store/fence.hpp"
+#include "tx/store/read_row.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -72,21 +72,16 @@ CursorOutcome outcome_of(std::string_view text) {
 }  // namespace
 
 pg::Batch observe_statements(const std::string& node, const std::vector<ChainNonce>& observed) {
-  std::vector<std::int64_t> chains, tokens, nonces;
-  std::vector<std::string> signers;
+  FencedLeases w;
+  std::vector<std::int64_t> nonces;
   std::vector<bool> shared;
   for (const auto& seen : observed) {
-    chains.push_back(seen.lease.key.chain_id);
-    signers.push_back(seen.lease.key.signer);
-    tokens.push_back(seen.lease.fencing_token);
+    w.add(seen.lease);
     nonces.push_back(seen.nonce);
     shared.push_back(seen.shared);
   }
-  pg::Batch batch;
-  batch.add(sql::kLockLeases, chains, signers)
-      .add(sql::kLockCursors, node, chains, signers, tokens)
-      .add(kObserve, node, chains, signers, tokens, nonces, shared)
-      .lock_timeout(kLockPatience);
+  auto batch = fence_cursors(node, w);
+  batch.add(kObserve, node, w.chains, w.signers, w.tokens, nonces, shared);
   return batch;
 }
 
@@ -94,10 +89,8 @@ awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::s
                                                           std::vector<ChainNonce> observed) {
   std::vector<CursorResult> out(observed.size());
   if (observed.empty()) co_return out;
-  const auto batch = observe_statements(node, observed);
-  const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(batch);
-  for (const auto row : results.back()) {
+  const auto rows = co_await run_fenced(pool, observe_statements(node, observed));
+  for (const auto row : rows) {
     out[row.get<std::size_t>("ord") - 1] = {outcome_of(row.get<std::string_view>("outcome")),
                                             row.get<std::int64_t>("next_nonce")};
   }
@@ -106,16 +99,11 @@ awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::s
 
 awaitable<std::vector<Cursor>> read_cursors(pg::Pool& pool, std::vector<SignerLease> leases,
                                             std::chrono::milliseconds timeout) {
-  std::vector<std::int64_t> chains;
-  std::vector<std::string> signers;
-  for (const auto& lease : leases) {
-    chains.push_back(lease.key.chain_id);
-    signers.push_back(lease.key.signer);
-  }
-  const auto rows = co_await pool.query(kRead, chains, signers, timeout.count());
+  const FencedLeases w(leases);
+  const auto rows = co_await pool.query(kRead, w.chains, w.signers, timeout.count());
   std::vector<Cursor> out;
   for (const auto row : rows) {
-    out.push_back({.key = {row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")},
+    out.push_back({.key = read_key(row),
                    .next_nonce = row.get<std::optional<std::int64_t>>("next_nonce"),
                    .chain_nonce = row.get<std::optional<std::int64_t>>("chain_nonce"),
                    .needs_reconcile = row.get<bool>("needs_reconcile"),

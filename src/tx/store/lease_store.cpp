@@ -7,6 +7,8 @@
 #include "pg/error.hpp"
 #include "runtime/completion.hpp"
 #include "runtime/log.hpp"
+#include "tx/store/fence.hpp"
+#include "tx/store/read_row.hpp"
 
 namespace fencepost::tx {
 
@@ -109,14 +111,6 @@ const Statement kTerminateBlockers{"tx_lease_terminate_blockers", R"(
     FROM blocking AS b
     JOIN pg_stat_activity AS a USING (pid)
    WHERE a.wait_event_type IS DISTINCT FROM 'Lock')"};
-
-const Statement kLockLeases{"tx_lease_lock", R"(
-  SELECT l.signer
-    FROM signer_lease AS l
-    JOIN (SELECT DISTINCT chain_id, signer FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)) AS w
-   USING (chain_id, signer)
-   ORDER BY l.chain_id, l.signer
-     FOR KEY SHARE OF l)"};
 
 // What a former owner left half done is looked at now rather than when its timers say; a cancel too, which it may have
 // claimed and not sent. A row that is locked is being worked on already, and waiting for it here could mean waiting in
@@ -293,7 +287,7 @@ awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string n
 
 awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
                                                  LeaseTimes times) {
-  const LeaseColumns w(leases);
+  const FencedLeases w(leases);
   const auto rows = co_await pool.execute(sql::kRenewLeases, node, w.chains, w.signers, w.tokens,
                                           times.duration.count(), times.clock_skew_allowance.count());
   co_return read_leases(rows);
@@ -301,7 +295,7 @@ awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string nod
 
 awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
                            std::optional<std::chrono::milliseconds> timeout) {
-  const LeaseColumns w(leases);
+  const FencedLeases w(leases);
   pg::Batch batch;
   batch.add(sql::kReleaseLeases, node, w.chains, w.signers, w.tokens).add(kTell, kLeaseChannel);
   co_await pool.run(std::move(batch), {.timeout = timeout});
@@ -340,7 +334,7 @@ awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::
 }
 
 awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<SignerLease> leases) {
-  const LeaseColumns w(leases);
+  const FencedLeases w(leases);
   const auto rows = co_await pool.query(sql::kIdle, w.chains, w.signers);
   co_return read_keys(rows);
 }

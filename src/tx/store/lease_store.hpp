@@ -26,8 +26,6 @@ struct LeaseView {
 
 // The code of acquire_leases' refusal when a session that is no node's is in the way.
 inline constexpr std::string_view kLeaseLocked = "lease_locked";
-// How long a fenced write waits for somebody's lock. Then it fails alone (pg/halving.hpp), and the others go on.
-inline constexpr std::chrono::milliseconds kLockPatience{1000};
 
 namespace sql {
 // As constants, so that the protocol's tests can drive them one statement at a time.
@@ -37,7 +35,6 @@ extern const pg::Statement kAcquireLeases;      // $1 node, $2 chain, $3 signers
 extern const pg::Statement kRenewLeases;        // $1 node, $2 chains, $3 signers, $4 tokens, $5 duration ms, $6 skew ms
 extern const pg::Statement kReleaseLeases;      // $1 node, $2 chains, $3 signers, $4 tokens
 extern const pg::Statement kTerminateBlockers;  // $1 the waiting backend's pid
-extern const pg::Statement kLockLeases;         // $1 chains, $2 signers: FOR KEY SHARE, the fence's first half
 extern const pg::Statement kMakeDue;            // $1 chain, $2 signers
 extern const pg::Statement kOrphans;            // $1 chains, $2 skew ms, $3 limit
 extern const pg::Statement kIdle;               // $1 chains, $2 signers

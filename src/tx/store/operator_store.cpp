@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "tx/store/create_store.hpp"
-#include "tx/store/lease_store.hpp"
+#include "pg/error.hpp"
+#include "tx/store/fence.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -23,14 +23,6 @@ using pg::Statement;
 #define FENCEPOST_OUTCOME(done)                                                                     \
   "SELECT CASE WHEN NOT EXISTS (SELECT FROM held) THEN 'fenced' WHEN NOT EXISTS (SELECT FROM " done \
   ") THEN 'moved' ELSE 'done' END AS outcome"
-
-constexpr Statement kLockRow{"tx_operator_lock", R"(
-  SELECT t.tx_id
-    FROM managed_tx AS t
-    JOIN signer_lease AS l ON l.chain_id = t.chain_id AND l.signer = t.signer
-   WHERE t.tx_id = $1
-     AND l.owner_node = $2
-     FOR NO KEY UPDATE OF t)"};
 
 constexpr Statement kRebroadcast{"tx_operator_rebroadcast", R"(
   WITH )" FENCEPOST_HELD R"(,
@@ -170,28 +162,38 @@ std::string_view view(const Bytes& raw) {
   return {reinterpret_cast<const char*>(raw.data()), raw.size()};
 }
 
-pg::Batch locked(const OperatorAct& act) {
-  pg::Batch batch;
-  batch.add(sql::kLockLeases, std::vector<std::int64_t>{act.lease.key.chain_id},
-            std::vector<std::string>{act.lease.key.signer});
-  return batch;
+// A lock that another session holds is no bug and no loss: the whole batch was rolled back.
+awaitable<pg::ResultSet> run_or_refuse(pg::Pool& pool, pg::Batch batch) {
+  std::string cause;
+  try {
+    co_return co_await run_fenced(pool, std::move(batch));
+  } catch (const pg::QueryError& error) {
+    if (!error.is_lock_timeout()) throw;
+    cause = error.error().to_string();
+  }
+  throw Exception(unavailable(std::string(kTxLocked),
+                              "another database session holds a lock on the transaction or on the signer's nonces: "
+                              "nothing was changed; try again, or end that session")
+                      .because(std::move(cause))
+                      .after(std::chrono::seconds(1)));
 }
 
-awaitable<StepOutcome> run_on_row(pg::Pool& pool, std::string node, const OperatorAct& act, const Statement& statement,
-                                  pg::Params params) {
-  auto batch = locked(act);
-  batch.add(kLockRow, *act.tx_id, node);
+// Requires: act.tx_id.
+awaitable<StepOutcome> write_row(pg::Pool& pool, const std::string& node, const OperatorAct& act,
+                                 const Statement& statement, pg::Params params) {
+  FencedRows rows;
+  rows.add(act.lease, *act.tx_id);
+  auto batch = fence_rows(node, rows);
   batch.add_params(statement, std::move(params));
-  const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(batch);
-  co_return read_outcome(results.back().one());
+  const auto answer = co_await run_or_refuse(pool, std::move(batch));
+  co_return read_outcome(answer.one());
 }
 
-pg::Batch locked_with_cursor(const std::string& node, const OperatorAct& act) {
-  auto batch = locked(act);
-  batch.add(sql::kLockCursors, node, std::vector<std::int64_t>{act.lease.key.chain_id},
-            std::vector<std::string>{act.lease.key.signer}, std::vector<std::int64_t>{act.lease.fencing_token});
-  return batch;
+awaitable<pg::ResultSet> write_cursor(pg::Pool& pool, const std::string& node, const OperatorAct& act,
+                                      const Statement& statement, pg::Params params) {
+  auto batch = fence_cursors(node, FencedLeases({act.lease}));
+  batch.add_params(statement, std::move(params));
+  co_return co_await run_or_refuse(pool, std::move(batch));
 }
 
 }  // namespace
@@ -199,14 +201,14 @@ pg::Batch locked_with_cursor(const std::string& node, const OperatorAct& act) {
 awaitable<StepOutcome> rebroadcast_now(pg::Pool& pool, std::string node, OperatorAct act, TxState from, TxState to) {
   auto params = params_of(node, act);
   params.add(kManagedTx.name(from)).add(kManagedTx.name(to));
-  co_return co_await run_on_row(pool, node, act, kRebroadcast, std::move(params));
+  co_return co_await write_row(pool, node, act, kRebroadcast, std::move(params));
 }
 
 awaitable<StepOutcome> record_attempt(pg::Pool& pool, std::string node, OperatorAct act, TxState from,
                                       std::string tx_hash) {
   auto params = params_of(node, act);
   params.add(kManagedTx.name(from)).add(tx_hash);
-  co_return co_await run_on_row(pool, node, act, kRecord, std::move(params));
+  co_return co_await write_row(pool, node, act, kRecord, std::move(params));
 }
 
 awaitable<StepOutcome> store_cancel(pg::Pool& pool, std::string node, OperatorAct act, Claim cancel) {
@@ -216,30 +218,24 @@ awaitable<StepOutcome> store_cancel(pg::Pool& pool, std::string node, OperatorAc
       .add(cancel.tx_hash)
       .add(to_bytes(view(cancel.raw)))
       .add(cancel.fees);
-  co_return co_await run_on_row(pool, node, act, kCancel, std::move(params));
+  co_return co_await write_row(pool, node, act, kCancel, std::move(params));
 }
 
 awaitable<StepOutcome> fill_gap(pg::Pool& pool, std::string node, OperatorAct act, GapFill fill) {
   act.tx_id = fill.tx_id;
-  auto batch = locked_with_cursor(node, act);
   auto params = params_of(node, act);
   params.add(fill.nonce).add(fill.payload).add(to_bytes(fill.payload_hash)).add(fill.gas_limit);
-  batch.add_params(kFill, std::move(params));
-  const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(batch);
-  co_return read_outcome(results.back().one());
+  const auto rows = co_await write_cursor(pool, node, act, kFill, std::move(params));
+  co_return read_outcome(rows.one());
 }
 
 awaitable<std::optional<std::int64_t>> accept_chain_nonce(pg::Pool& pool, std::string node, OperatorAct act,
                                                           std::int64_t chain_nonce) {
-  auto batch = locked_with_cursor(node, act);
   auto params = params_of(node, act);
   params.add(chain_nonce);
-  batch.add_params(kAccept, std::move(params));
-  const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(batch);
-  if (results.back().empty()) co_return std::nullopt;
-  co_return results.back().one().get<std::int64_t>("next_nonce");
+  const auto rows = co_await write_cursor(pool, node, act, kAccept, std::move(params));
+  if (rows.empty()) co_return std::nullopt;
+  co_return rows.one().get<std::int64_t>("next_nonce");
 }
 
 }  // namespace fencepost::tx

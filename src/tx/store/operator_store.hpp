@@ -14,6 +14,10 @@
 
 namespace fencepost::tx {
 
+// The code of a refusal: another session held a lock for longer than kLockPatience.
+inline constexpr std::string_view kTxLocked = "tx_locked";
+
+// All of these throw as Connection::run, or kUnavailable `tx_locked`: nothing was written then.
 struct OperatorAct {
   SignerLease lease;
   std::optional<Uuid> tx_id;

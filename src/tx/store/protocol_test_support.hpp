@@ -14,6 +14,7 @@
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
 #include "tx/store/create_store.hpp"
+#include "tx/store/fence.hpp"
 #include "tx/store/lease_store.hpp"
 
 namespace fencepost::tx {

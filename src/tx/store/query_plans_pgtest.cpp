@@ -8,7 +8,7 @@
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/create_store.hpp"
 #include "tx/store/cursor_store.hpp"
-#include "tx/store/fenced_rows.hpp"
+#include "tx/store/fence.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/step_store.hpp"
 #include "tx/store/tx_store.hpp"

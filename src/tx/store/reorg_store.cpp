@@ -1,7 +1,7 @@
 #include "tx/store/reorg_store.hpp"
 
 #include "pg/error.hpp"
-#include "tx/store/lease_store.hpp"
+#include "tx/store/fence.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -73,17 +73,15 @@ constexpr Statement kReport{"tx_report_violations", R"(
 
 awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pair<SignerLease, std::int64_t>> from) {
   if (from.empty()) co_return;
-  std::vector<std::int64_t> chains, tokens, nonces;
-  std::vector<std::string> signers;
+  FencedLeases w;
+  std::vector<std::int64_t> nonces;
   for (const auto& [lease, nonce] : from) {
-    chains.push_back(lease.key.chain_id);
-    signers.push_back(lease.key.signer);
-    tokens.push_back(lease.fencing_token);
+    w.add(lease);
     nonces.push_back(nonce);
   }
   try {
     pg::Batch batch;
-    batch.add(kMakeDueFrom, node, chains, signers, tokens, nonces).lock_timeout(kLockPatience);
+    batch.add(kMakeDueFrom, node, w.chains, w.signers, w.tokens, nonces).lock_timeout(kLockPatience);
     const auto connection = co_await pool.acquire();
     co_await connection->run(batch);
     co_return;
@@ -91,7 +89,7 @@ awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pai
     if (!error.is_timeout()) throw;
   }
   // Somebody holds one of them for long: the others do not wait for it.
-  co_await pool.execute(kMakeFreeDueFrom, node, chains, signers, tokens, nonces);
+  co_await pool.execute(kMakeFreeDueFrom, node, w.chains, w.signers, w.tokens, nonces);
 }
 
 awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,

@@ -182,17 +182,15 @@ pg::Batch step_statements(const std::string& node, const std::vector<Step>& step
     }
     rows.add(step.lease, step.tx_id);
   }
-  auto batch = fenced_batch(node, rows);
+  auto batch = fence_rows(node, rows);
   batch.add_params(sql::kApplySteps, step_params(node, rows, steps));
   return batch;
 }
 
 awaitable<std::vector<StepOutcome>> apply_steps(pg::Pool& pool, std::string node, std::vector<Step> steps) {
   if (steps.empty()) co_return std::vector<StepOutcome>();
-  const auto batch = step_statements(node, steps);
-  const auto connection = co_await pool.acquire();
-  const auto results = co_await connection->run(batch);
-  co_return read_outcomes(results.back());
+  const auto rows = co_await run_fenced(pool, step_statements(node, steps));
+  co_return read_outcomes(rows);
 }
 
 }  // namespace fencepost::tx

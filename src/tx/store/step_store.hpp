@@ -12,7 +12,9 @@
 #include "base/uuid.hpp"
 #include "pg/batch.hpp"
 #include "pg/pool.hpp"
-#include "tx/store/fenced_rows.hpp"
+#include "tx/model/confirmations.hpp"
+#include "tx/model/state.hpp"
+#include "tx/store/fence.hpp"
 
 namespace fencepost::tx {
 

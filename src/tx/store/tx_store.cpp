@@ -1,5 +1,6 @@
 #include "tx/store/tx_store.hpp"
 
+#include "tx/store/read_row.hpp"
 #include "tx/store/store_columns.hpp"
 
 namespace fencepost::tx {
@@ -128,10 +129,6 @@ const Statement& list_statement(const TxFilter& filter) {
   if (state == "STUCK" || state == "FAILED_FINAL") return sql::kListTrouble;
   if (state == "CREATED" || state == "ALLOCATED" || state == "TRACKING") return sql::kListOpen;
   return filter.signer ? sql::kListOfSigner : sql::kList;
-}
-
-SignerKey read_key(const pg::Row& row) {
-  return {row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")};
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "tx/store/work_store.hpp"
 
-#include "tx/store/fenced_rows.hpp"
+#include "tx/store/read_row.hpp"
 
 namespace fencepost::tx {
 

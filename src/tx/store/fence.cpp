@@ -1,0 +1,90 @@
+#include "tx/store/fence.hpp"
+
+#include <utility>
+
+#include "pg/params.hpp"
+
+namespace fencepost::tx {
+
+using pg::Statement;
+
+FencedLeases::FencedLeases(const std::vector<SignerLease>& leases) {
+  for (const auto& lease : leases) add(lease);
+}
+
+void FencedLeases::add(const SignerLease& lease) {
+  chains.push_back(lease.key.chain_id);
+  signers.push_back(lease.key.signer);
+  tokens.push_back(lease.fencing_token);
+}
+
+void FencedRows::add(const SignerLease& lease, const Uuid& id) {
+  FencedLeases::add(lease);
+  ids.push_back(id);
+}
+
+// Whoever the owner is: were a lease left unlocked because it has just expired, its owner's renewal in another session
+// could revive it before statement 3 looks.
+const Statement sql::kLockLeases{"tx_lease_lock", R"(
+  SELECT l.signer
+    FROM signer_lease AS l
+    JOIN (SELECT DISTINCT chain_id, signer FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)) AS w
+   USING (chain_id, signer)
+   ORDER BY l.chain_id, l.signer
+     FOR KEY SHARE OF l)"};
+
+// By owner and token only. Both can no longer become ours while the lease is locked, but an expired lease can be
+// renewed by its owner at any moment: asking for the expiry here and again below could skip a cursor and then use it.
+const Statement sql::kLockCursors{"tx_cursor_lock", R"(
+  SELECT c.signer
+    FROM signer_nonce_cursor AS c
+    JOIN signer_lease AS l USING (chain_id, signer)
+    JOIN unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
+      ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
+   WHERE l.owner_node = $1
+   ORDER BY c.chain_id, c.signer
+     FOR UPDATE OF c)"};
+
+const Statement sql::kLockRows{"tx_step_lock", R"(
+  SELECT t.tx_id
+    FROM managed_tx AS t
+    JOIN unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
+      ON w.tx_id = t.tx_id
+    JOIN signer_lease AS l
+      ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token
+   WHERE l.owner_node = $1
+   ORDER BY t.chain_id, t.signer, t.nonce, t.creation_seq
+     FOR NO KEY UPDATE OF t)"};
+
+namespace {
+
+pg::Batch fenced(const FencedLeases& leases, const Statement& lock, pg::Params params) {
+  pg::Batch batch;
+  batch.lock_timeout(kLockPatience);
+  batch.add(sql::kLockLeases, leases.chains, leases.signers);
+  batch.add_params(lock, std::move(params));
+  return batch;
+}
+
+}  // namespace
+
+pg::Batch fence_cursors(const std::string& node, const FencedLeases& leases) {
+  return fenced(leases, sql::kLockCursors, pg::Params::of(node, leases.chains, leases.signers, leases.tokens));
+}
+
+pg::Batch fence_rows(const std::string& node, const FencedRows& rows) {
+  return fenced(rows, sql::kLockRows, pg::Params::of(node, rows.chains, rows.signers, rows.tokens, rows.ids));
+}
+
+awaitable<pg::ResultSet> run_fenced(pg::Pool& pool, pg::Batch batch) {
+  const auto connection = co_await pool.acquire();
+  auto results = co_await connection->run(batch);
+  co_return std::move(results.back());
+}
+
+StepOutcome read_outcome(const pg::Row& row) {
+  const auto text = row.get<std::string_view>("outcome");
+  return text == "done" ? StepOutcome::kDone : text == "fenced" ? StepOutcome::kFenced : StepOutcome::kMoved;
+}
+
+}  // namespace fencepost::tx

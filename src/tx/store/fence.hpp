@@ -1,0 +1,69 @@
+// The fence: how every write for a signer begins. docs/correctness.md has the reasons.
+//
+// A fenced write is one batch, so one round trip and one commit, of three statements:
+//   1. The lease rows, FOR KEY SHARE: a takeover waits until this transaction has ended.
+//   2. What the write will change: nonce cursors, or transactions. Only where owner and token are ours, so that a node
+//      that lost the lease never blocks the new owner.
+//   3. The write, which the caller adds. It compares owner, token and expiry with the lease that is locked by now, and
+//      changes nothing where they differ.
+//
+// Locks are taken in one order everywhere: leases, cursors, transactions by (signer, nonce), then history and events. A
+// statement that waits for another session's lock for longer than kLockPatience fails, and the whole batch with it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/uuid.hpp"
+#include "pg/batch.hpp"
+#include "pg/pool.hpp"
+#include "tx/model/lease.hpp"
+
+namespace fencepost::tx {
+
+inline constexpr std::chrono::milliseconds kLockPatience{1000};
+
+namespace sql {
+// As constants, so that the protocol's tests can drive them one statement at a time.
+extern const pg::Statement kLockLeases;   // $1 chains, $2 signers
+extern const pg::Statement kLockCursors;  // $1 node, $2 chains, $3 signers, $4 tokens
+extern const pg::Statement kLockRows;     // $1 node, $2 chains, $3 signers, $4 tokens, $5 transactions
+}  // namespace sql
+
+// The leases that a write relies on: one entry for each of its items, as columns for unnest.
+struct FencedLeases {
+  std::vector<std::int64_t> chains;
+  std::vector<std::string> signers;
+  std::vector<std::int64_t> tokens;
+
+  FencedLeases() = default;
+  explicit FencedLeases(const std::vector<SignerLease>& leases);
+  void add(const SignerLease& lease);
+};
+
+// The same for a write that changes transactions: entry i is about transaction ids[i].
+struct FencedRows : FencedLeases {
+  std::vector<Uuid> ids;
+
+  void add(const SignerLease& lease, const Uuid& id);
+};
+
+// Statements 1 and 2 and the lock timeout. The caller adds statement 3.
+pg::Batch fence_cursors(const std::string& node, const FencedLeases& leases);
+pg::Batch fence_rows(const std::string& node, const FencedRows& rows);
+
+// The answer of statement 3. Runs on a connection of its own, because it may wait for locks. Throws as Connection::run.
+awaitable<pg::ResultSet> run_fenced(pg::Pool& pool, pg::Batch batch);
+
+// What statement 3 came to for one transaction.
+enum class StepOutcome {
+  kDone,
+  kFenced,  // the lease is no longer ours: drop everything about this signer
+  kMoved,   // another writer changed the transaction first: look again
+};
+// Of a row with the column `outcome`.
+StepOutcome read_outcome(const pg::Row& row);
+
+}  // namespace fencepost::tx
