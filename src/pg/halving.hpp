@@ -3,7 +3,8 @@
 
 #include <cstddef>
 #include <exception>
-#include <functional>
+#include <expected>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,45 +14,62 @@
 
 namespace fencepost::pg {
 
-// The data is at fault, or a lock that somebody keeps: either way it may be about one item.
-inline bool may_be_one_item(const QueryError& error) {
-  return error.is_about_data() || error.is_lock_timeout();
+// What became of one item of a set: its answer, or the error that is its own.
+template <class Answer>
+using Outcome = std::expected<Answer, std::exception_ptr>;
+
+// Whether one item may be to blame for the failure of its set: its data, or a lock that another session holds.
+inline bool may_be_one_item(const Exception& error) {
+  const auto* refused = dynamic_cast<const QueryError*>(&error);
+  return refused != nullptr && (refused->is_about_data() || refused->is_lock_timeout());
 }
 
-// Answers for a set that is written in one transaction, in order. When PostgreSQL refuses it for what may be one item's
-// doing, nothing was written, and each half is tried by itself; `alone` answers for the one that is refused alone, and
-// for every item of a half that fails otherwise: the other half may have been written. What makes the whole set fail
-// otherwise is thrown. The items and both functions must outlive the call.
-template <class Item, class Answer>
-awaitable<std::vector<Answer>> write_or_halve(
-    std::span<const Item> items, const std::function<awaitable<std::vector<Answer>>(std::span<const Item>)>& write,
-    const std::function<Answer(const Item&, const std::exception_ptr&)>& alone) {
+inline bool may_be_one_item(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Exception& error) {
+    return may_be_one_item(error);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+using OneToBlame = bool (*)(const Exception&);
+
+// Writes a set in one transaction: `write` takes a span of items and answers for each, in order. When the set is
+// refused for what may be one item's doing, nothing was written, and each half is tried by itself, down to the item
+// that is refused alone.
+//
+// One outcome for each item, in order. What makes the whole set fail otherwise is thrown; what makes a half fail
+// otherwise is the outcome of each of its items, because the other half may have been written. Requires: the items and
+// `write` outlive the call.
+template <class Answer, class Item, class Write>
+awaitable<std::vector<Outcome<Answer>>> write_or_halve(std::span<const Item> items, const Write& write,
+                                                       OneToBlame one_to_blame = may_be_one_item) {
+  std::vector<Outcome<Answer>> outcomes;
   std::exception_ptr refused;
   try {
-    co_return co_await write(items);
-  } catch (const QueryError& error) {
-    if (!may_be_one_item(error)) throw;
+    std::vector<Answer> answers = co_await write(items);
+    if (answers.size() != items.size()) throw Exception(internal("batch_mismatch", "a batch lost an answer"));
+    outcomes.assign(std::make_move_iterator(answers.begin()), std::make_move_iterator(answers.end()));
+    co_return outcomes;
+  } catch (const Exception& error) {
+    if (!one_to_blame(error)) throw;
     refused = std::current_exception();
   }
-  std::vector<Answer> answers;
   if (items.size() == 1) {
-    answers.push_back(alone(items.front(), refused));
-    co_return answers;
+    outcomes.push_back(std::unexpected(refused));
+    co_return outcomes;
   }
   for (const auto half : {items.first(items.size() / 2), items.subspan(items.size() / 2)}) {
-    std::vector<Answer> some;
-    std::exception_ptr failed;
     try {
-      some = co_await write_or_halve<Item, Answer>(half, write, alone);
+      auto some = co_await write_or_halve<Answer>(half, write, one_to_blame);
+      std::move(some.begin(), some.end(), std::back_inserter(outcomes));
     } catch (const std::exception&) {
-      failed = std::current_exception();
+      outcomes.insert(outcomes.end(), half.size(), std::unexpected(std::current_exception()));
     }
-    if (failed) {
-      for (const auto& item : half) some.push_back(alone(item, failed));
-    }
-    for (auto& one : some) answers.push_back(std::move(one));
   }
-  co_return answers;
+  co_return outcomes;
 }
 
 }  // namespace fencepost::pg

@@ -106,37 +106,30 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
 }
 
 awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
-  struct Nothing {};
+  struct Processed {};
   const auto due = co_await PendingTransferGateway(database_.pool()).list_due(options_.batch);
-  std::vector<Uuid> at_fault;
   ProcessResult all{.more = true};
-  const std::function<awaitable<std::vector<Nothing>>(std::span<const Uuid>)> write =
-      [this, &all](std::span<const Uuid> some) -> awaitable<std::vector<Nothing>> {
+  if (due.empty()) co_return all;
+  const auto write = [this, &all](std::span<const Uuid> some) -> awaitable<std::vector<Processed>> {
     const auto done = co_await PendingTransferGateway(database_.pool()).process_only({some.begin(), some.end()});
     all.completed += done.completed;
     all.approved += done.approved;
     all.denied += done.denied;
     all.put_off += done.put_off;
-    co_return std::vector<Nothing>(some.size());
+    co_return std::vector<Processed>(some.size());
   };
-  // Only what is refused by itself is put off; when the database is gone, all of it is tried again.
-  const std::function<Nothing(const Uuid&, const std::exception_ptr&)> alone =
-      [&at_fault](const Uuid& id, const std::exception_ptr& refused) {
-        try {
-          std::rethrow_exception(refused);
-        } catch (const pg::QueryError& error) {
-          if (pg::may_be_one_item(error)) at_fault.push_back(id);
-        } catch (const std::exception& error) {
-          log::warn("a transfer was not processed", {{"transferId", id.to_string()}, {"error", error.what()}});
-        }
-        return Nothing{};
-      };
-  if (!due.empty()) co_await pg::write_or_halve<Uuid, Nothing>(due, write, alone);
-  for (const auto& id : at_fault) {
-    log::error("a transfer cannot be processed and is put off",
-               {{"transferId", id.to_string()}, {"delayMs", kPutOff.count()}});
+  const auto outcomes = co_await pg::write_or_halve<Processed>(std::span<const Uuid>(due), write);
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    if (outcomes[i]) continue;
+    const auto id = due[i].to_string();
+    // Only what is refused by itself is put off; when the database is gone, all of it is tried again.
+    if (!pg::may_be_one_item(outcomes[i].error())) {
+      log::warn("a transfer was not processed", error_of(outcomes[i].error()), {{"transferId", id}});
+      continue;
+    }
+    log::error("a transfer cannot be processed and is put off", {{"transferId", id}, {"delayMs", kPutOff.count()}});
     ++all.put_off;
-    co_await PendingTransferGateway(database_.pool()).defer(id, kPutOff);
+    co_await PendingTransferGateway(database_.pool()).defer(due[i], kPutOff);
   }
   co_return all;
 }

@@ -1,6 +1,5 @@
 #include "transfer/transfer_service.hpp"
 
-#include "pg/halving.hpp"
 #include "runtime/test_point.hpp"
 
 namespace fencepost::transfer {
@@ -43,25 +42,18 @@ std::string sync_lane(const NewTransfer& transfer) {
   return std::to_string(transfer.guild_id) + '/' + std::to_string(transfer.initiator_id);
 }
 
-// Answers for everybody but the one at fault, who gets the database's error.
-template <class Result>
-Result alone(const NewTransfer&, const std::exception_ptr& refused) {
-  return std::unexpected(refused);
-}
-
 }  // namespace
 
 TransferService::TransferService(Runtime& runtime, pg::Database& database, TransferOptions options, Metrics& metrics)
-    : runtime_(runtime),
-      database_(database),
+    : database_(database),
       options_(options),
       metrics_(metrics),
       creates_(
           runtime, {.name = "transfer_create", .lanes = options.lanes, .max_batch = options.batch},
-          [this](std::vector<NewTransfer> items) { return create(std::move(items)); }, metrics),
+          [this](std::span<const NewTransfer> items) { return create(items); }, metrics),
       syncs_(
           runtime, {.name = "transfer_sync", .lanes = options.lanes, .max_batch = options.batch},
-          [this](std::vector<NewTransfer> items) { return transfer_now(std::move(items)); }, metrics) {
+          [this](std::span<const NewTransfer> items) { return transfer_now(items); }, metrics) {
   for (const auto mode : {Mode::kPool, Mode::kSync}) requests_total(mode, "ok");
 }
 
@@ -71,8 +63,8 @@ void TransferService::start() {
 }
 
 awaitable<> TransferService::stop(std::chrono::milliseconds grace) {
-  co_await creates_.stop(runtime_, grace / 2);
-  co_await syncs_.stop(runtime_, grace / 2);
+  co_await creates_.stop(grace / 2);
+  co_await syncs_.stop(grace / 2);
 }
 
 void TransferService::on_due(std::function<void(bool here_only)> callback) {
@@ -84,13 +76,7 @@ Metrics::Counter& TransferService::requests_total(Mode mode, std::string_view re
                           {{"mode", mode == Mode::kSync ? "sync" : "pool"}, {"result", std::string(result)}});
 }
 
-awaitable<std::vector<TransferService::Created>> TransferService::create(std::vector<NewTransfer> items) {
-  const std::function<awaitable<std::vector<Created>>(std::span<const NewTransfer>)> write =
-      [this](std::span<const NewTransfer> some) { return create_once(some); };
-  co_return co_await pg::write_or_halve<NewTransfer, Created>(items, write, alone<Created>);
-}
-
-awaitable<std::vector<TransferService::Created>> TransferService::create_once(std::span<const NewTransfer> items) {
+awaitable<std::vector<CreateResult>> TransferService::create(std::span<const NewTransfer> items) {
   auto results = co_await gateway().create(items, create_patience_.get());
   bool due = false;
   for (const auto& result : results) {
@@ -99,23 +85,16 @@ awaitable<std::vector<TransferService::Created>> TransferService::create_once(st
   }
   if (due) test_point("transfer.approved");
   if (due && on_due_) on_due_(true);  // the others hear of it by the commit itself
-  co_return std::vector<Created>(std::make_move_iterator(results.begin()), std::make_move_iterator(results.end()));
+  co_return results;
 }
 
-awaitable<std::vector<TransferService::Moved>> TransferService::transfer_now(std::vector<NewTransfer> items) {
-  const std::function<awaitable<std::vector<Moved>>(std::span<const NewTransfer>)> write =
-      [this](std::span<const NewTransfer> some) { return transfer_once(some); };
-  co_return co_await pg::write_or_halve<NewTransfer, Moved>(items, write, alone<Moved>);
-}
-
-awaitable<std::vector<TransferService::Moved>> TransferService::transfer_once(std::span<const NewTransfer> items) {
+awaitable<std::vector<SyncResult>> TransferService::transfer_now(std::span<const NewTransfer> items) {
   auto results = co_await gateway().transfer_now(items, sync_patience_.get());
   for (const auto& result : results.items) {
     if (result.outcome == SyncOutcome::kAccountLocked) sync_patience_.account_was_locked();
   }
   if (results.woken && on_due_) on_due_(false);
-  co_return std::vector<Moved>(std::make_move_iterator(results.items.begin()),
-                               std::make_move_iterator(results.items.end()));
+  co_return std::move(results.items);
 }
 
 awaitable<Result<TransferOutcome>> TransferService::transfer_currency(NewTransfer transfer, Mode mode) {
@@ -136,16 +115,15 @@ awaitable<Result<TransferOutcome>> TransferService::transfer_currency(NewTransfe
 
 awaitable<Result<TransferOutcome>> TransferService::into_pool(NewTransfer transfer) {
   const auto lane = pool_lane(transfer);
-  auto created = co_await creates_.submit(lane, std::move(transfer));
-  if (!created) std::rethrow_exception(created.error());
-  switch (created->outcome) {
+  const auto created = co_await creates_.submit(lane, std::move(transfer));
+  switch (created.outcome) {
     case CreateOutcome::kCreated:
     case CreateOutcome::kExisting:
-      co_return Accepted{.transfer_id = created->transfer_id.value(),
-                         .status = created->status.value(),
-                         .existing = created->outcome == CreateOutcome::kExisting};
+      co_return Accepted{.transfer_id = created.transfer_id.value(),
+                         .status = created.status.value(),
+                         .existing = created.outcome == CreateOutcome::kExisting};
     case CreateOutcome::kConflict:
-      co_return fail(key_conflict(created->transfer_id));
+      co_return fail(key_conflict(created.transfer_id));
     case CreateOutcome::kAccountLocked:
       co_return fail(account_locked());
     case CreateOutcome::kInvalid:
@@ -157,9 +135,7 @@ awaitable<Result<TransferOutcome>> TransferService::into_pool(NewTransfer transf
 awaitable<Result<TransferOutcome>> TransferService::at_once(NewTransfer transfer) {
   const auto lane = sync_lane(transfer);
   const auto required = std::to_string(transfer.amount);
-  auto moved = co_await syncs_.submit(lane, std::move(transfer));
-  if (!moved) std::rethrow_exception(moved.error());
-  const auto& result = *moved;
+  const auto result = co_await syncs_.submit(lane, std::move(transfer));
   switch (result.outcome) {
     case SyncOutcome::kCompleted:
     case SyncOutcome::kExisting:

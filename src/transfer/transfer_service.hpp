@@ -4,14 +4,14 @@
 // Any loop of the runtime.
 #pragma once
 
-#include <expected>
 #include <functional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "pg/batched_write.hpp"
 #include "pg/database.hpp"
-#include "runtime/batcher.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/runtime.hpp"
 #include "transfer/options.hpp"
@@ -65,18 +65,12 @@ class TransferService {
   PendingTransferGateway gateway() { return PendingTransferGateway(database_.pool()); }
 
  private:
-  using Created = std::expected<CreateResult, std::exception_ptr>;
-  using Moved = std::expected<SyncResult, std::exception_ptr>;
-
-  awaitable<std::vector<Created>> create(std::vector<NewTransfer> items);
-  awaitable<std::vector<Created>> create_once(std::span<const NewTransfer> items);
-  awaitable<std::vector<Moved>> transfer_now(std::vector<NewTransfer> items);
-  awaitable<std::vector<Moved>> transfer_once(std::span<const NewTransfer> items);
+  awaitable<std::vector<CreateResult>> create(std::span<const NewTransfer> items);
+  awaitable<std::vector<SyncResult>> transfer_now(std::span<const NewTransfer> items);
   awaitable<Result<TransferOutcome>> into_pool(NewTransfer transfer);
   awaitable<Result<TransferOutcome>> at_once(NewTransfer transfer);
   Metrics::Counter& requests_total(Mode mode, std::string_view result);
 
-  Runtime& runtime_;
   pg::Database& database_;
   TransferOptions options_;
   Metrics& metrics_;
@@ -84,8 +78,8 @@ class TransferService {
   // Creating locks payers only, and waits behind those who want payees too: the longer.
   Patience create_patience_{std::chrono::seconds(2), std::chrono::milliseconds(500)};
   Patience sync_patience_{std::chrono::seconds(2), std::chrono::milliseconds(100)};
-  Batcher<NewTransfer, Created> creates_;
-  Batcher<NewTransfer, Moved> syncs_;
+  pg::BatchedWrite<NewTransfer, CreateResult> creates_;
+  pg::BatchedWrite<NewTransfer, SyncResult> syncs_;
 };
 
 }  // namespace fencepost::transfer

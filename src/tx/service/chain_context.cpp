@@ -32,13 +32,16 @@ ClaimResult unclaimable(const Claim& claim, const std::exception_ptr& refused) {
 
 awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps) {
   if (steps.empty()) co_return std::vector<StepOutcome>();
-  const std::function<awaitable<std::vector<StepOutcome>>(std::span<const Step>)> write =
-      [this](std::span<const Step> some) { return apply_steps(database.pool(), node(), {some.begin(), some.end()}); };
-  const auto outcomes = co_await pg::write_or_halve<Step, StepOutcome>(steps, write, unstorable);
+  const auto write = [this](std::span<const Step> some) {
+    return apply_steps(database.pool(), node(), {some.begin(), some.end()});
+  };
+  const auto written = co_await pg::write_or_halve<StepOutcome>(std::span<const Step>(steps), write);
+  std::vector<StepOutcome> outcomes;
   std::vector<SignerLease> fenced;
   std::vector<Uuid> changed;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto& step = steps[i];
+    outcomes.push_back(written[i] ? *written[i] : unstorable(step, written[i].error()));
     if (outcomes[i] == StepOutcome::kFenced) fenced.push_back(step.lease);
     if (outcomes[i] != StepOutcome::kDone) continue;
     changed.push_back(step.tx_id);
@@ -58,13 +61,14 @@ awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps)
 
 awaitable<std::vector<ClaimResult>> ChainContext::claim(std::vector<Claim> claims) {
   if (claims.empty()) co_return std::vector<ClaimResult>();
-  const std::function<awaitable<std::vector<ClaimResult>>(std::span<const Claim>)> write =
-      [this](std::span<const Claim> some) {
-        return claim_attempts(database.pool(), node(), {some.begin(), some.end()}, claim_patience());
-      };
-  const auto results = co_await pg::write_or_halve<Claim, ClaimResult>(claims, write, unclaimable);
+  const auto write = [this](std::span<const Claim> some) {
+    return claim_attempts(database.pool(), node(), {some.begin(), some.end()}, claim_patience());
+  };
+  const auto written = co_await pg::write_or_halve<ClaimResult>(std::span<const Claim>(claims), write);
+  std::vector<ClaimResult> results;
   std::vector<SignerLease> fenced;
   for (std::size_t i = 0; i < claims.size(); ++i) {
+    results.push_back(written[i] ? *written[i] : unclaimable(claims[i], written[i].error()));
     if (results[i].outcome == StepOutcome::kFenced) fenced.push_back(claims[i].lease);
     if (results[i].outcome != StepOutcome::kDone) continue;
     log::info("transaction signed", {{"txId", claims[i].tx_id.to_string()},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pg/error.hpp"
+#include "pg/halving.hpp"
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
 #include "runtime/test_point.hpp"
@@ -18,6 +19,12 @@ constexpr std::size_t kTakenAtOnce = 256;
 constexpr auto kFarewell = std::chrono::milliseconds(1'000);
 constexpr auto kStopGrace = std::chrono::milliseconds(500);
 constexpr auto kAdoptPause = std::chrono::milliseconds(100);
+
+// Whether a set of leases was refused because another session holds one of them.
+bool is_locked(const Exception& error) {
+  const auto* refused = dynamic_cast<const pg::QueryError*>(&error);
+  return refused != nullptr ? refused->is_timeout() : error.error().code == kLeaseLocked;
+}
 
 }  // namespace
 
@@ -186,32 +193,39 @@ awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(
   co_return answers;
 }
 
-// A lease that somebody keeps locked must not keep us from the others: they are taken by halves then.
+// A lease that another session holds locked must not keep this node from the others: the set is halved then.
 awaitable<std::vector<SignerLease>> LeaseManager::acquire(std::int64_t chain_id, std::vector<std::string> signers,
                                                           Refusals& refusals) {
-  std::exception_ptr locked;
-  try {
-    co_return co_await acquire_leases(database_.pool(), identity_.node_id, chain_id, signers, options_.times);
-  } catch (const pg::QueryError& error) {
-    if (!error.is_timeout()) throw;
-    locked = std::current_exception();
-  } catch (const Exception& error) {
-    if (error.error().code != kLeaseLocked) throw;
-    locked = std::current_exception();
-  }
+  const auto take_some = [this, chain_id](std::span<const std::string> some) { return acquire_once(chain_id, some); };
+  const auto outcomes = co_await pg::write_or_halve<std::optional<SignerLease>>(std::span<const std::string>(signers),
+                                                                                take_some, is_locked);
   std::vector<SignerLease> taken;
-  if (signers.size() == 1) {
-    log::error("a lease cannot be had", error_of(locked), {{"chainId", chain_id}, {"signer", signers.front()}});
-    refusals.emplace(SignerKey{chain_id, signers.front()}, locked);
-    failed_total_.Increment();
-    co_return taken;
-  }
-  const auto middle = signers.begin() + static_cast<std::ptrdiff_t>(signers.size() / 2);
-  const std::vector<std::vector<std::string>> halves{{signers.begin(), middle}, {middle, signers.end()}};
-  for (const auto& half : halves) {
-    for (auto& lease : co_await acquire(chain_id, half, refusals)) taken.push_back(std::move(lease));
+  for (std::size_t i = 0; i < signers.size(); ++i) {
+    const auto& outcome = outcomes[i];
+    if (!outcome) {
+      log::error("a lease cannot be had", error_of(outcome.error()), {{"chainId", chain_id}, {"signer", signers[i]}});
+      refusals.emplace(SignerKey{chain_id, signers[i]}, outcome.error());
+      failed_total_.Increment();
+    } else if (*outcome) {
+      taken.push_back(**outcome);
+    }
   }
   co_return taken;
+}
+
+// One for each, in order; none where another node holds the lease.
+awaitable<std::vector<std::optional<SignerLease>>> LeaseManager::acquire_once(std::int64_t chain_id,
+                                                                              std::span<const std::string> signers) {
+  const auto taken = co_await acquire_leases(database_.pool(), identity_.node_id, chain_id,
+                                             {signers.begin(), signers.end()}, options_.times);
+  std::map<std::string_view, const SignerLease*> by_signer;
+  for (const auto& lease : taken) by_signer.emplace(lease.key.signer, &lease);
+  std::vector<std::optional<SignerLease>> out;
+  for (const auto& signer : signers) {
+    const auto found = by_signer.find(signer);
+    out.push_back(found == by_signer.end() ? std::nullopt : std::optional(*found->second));
+  }
+  co_return out;
 }
 
 awaitable<std::vector<SignerLease>> LeaseManager::take(std::int64_t chain_id, std::vector<std::string> signers,

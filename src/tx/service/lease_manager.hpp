@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -75,6 +76,8 @@ class LeaseManager {
   awaitable<std::vector<SignerLease>> take(std::int64_t chain_id, std::vector<std::string> signers, Refusals& refusals);
   awaitable<std::vector<SignerLease>> acquire(std::int64_t chain_id, std::vector<std::string> signers,
                                               Refusals& refusals);
+  awaitable<std::vector<std::optional<SignerLease>>> acquire_once(std::int64_t chain_id,
+                                                                  std::span<const std::string> signers);
   awaitable<> prepare(std::vector<SignerLease> taken);
   awaitable<Worker::Next> renew();
   awaitable<> renew_held();

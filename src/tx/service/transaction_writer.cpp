@@ -3,48 +3,29 @@
 #include <map>
 #include <set>
 
-#include "pg/halving.hpp"
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
 
 namespace fencepost::tx {
-namespace {
-
-std::expected<CreateResult, std::exception_ptr> refused(const PendingCreate&, const std::exception_ptr& failure) {
-  return std::unexpected(failure);
-}
-
-}  // namespace
 
 TransactionWriter::TransactionWriter(Runtime& runtime, pg::Database& database, LeaseManager& leases, std::size_t lanes,
                                      std::size_t max_batch, std::function<void(std::int64_t)> on_created,
                                      Metrics& metrics)
-    : runtime_(runtime),
-      database_(database),
+    : database_(database),
       leases_(leases),
       on_created_(std::move(on_created)),
       commits_total_(metrics.counter("tx_create_commits_total", "Commits that created transactions")),
-      batcher_(
+      creates_(
           runtime, {.name = "tx_create", .lanes = lanes, .max_batch = max_batch},
-          [this](std::vector<PendingCreate> items) { return write(std::move(items)); }, metrics) {}
+          [this](std::span<const PendingCreate> items) { return write(items); }, metrics) {}
 
 awaitable<CreateResult> TransactionWriter::create(PendingCreate create) {
   const auto lane = create.tx.key.signer;
-  auto outcome = co_await batcher_.submit(lane, std::move(create));
-  if (!outcome) std::rethrow_exception(outcome.error());
-  co_return std::move(*outcome);
+  co_return co_await creates_.submit(lane, std::move(create));
 }
 
-awaitable<std::vector<TransactionWriter::Outcome>> TransactionWriter::write(std::vector<PendingCreate> items) {
-  const std::function<awaitable<std::vector<Outcome>>(std::span<const PendingCreate>)> write_some =
-      [this](std::span<const PendingCreate> some) { return write_once(some); };
-  const auto out = co_await pg::write_or_halve<PendingCreate, Outcome>(items, write_some, refused);
-  note(items, out);
-  co_return out;
-}
-
-awaitable<std::vector<TransactionWriter::Outcome>> TransactionWriter::write_once(std::span<const PendingCreate> items) {
-  std::vector<Outcome> out(items.size());
+awaitable<std::vector<CreateResult>> TransactionWriter::write(std::span<const PendingCreate> items) {
+  std::vector<CreateResult> out(items.size());
   std::map<SignerKey, Allotment> allotments;
   std::vector<NewTx> batch;
   std::vector<std::size_t> places;
@@ -53,7 +34,7 @@ awaitable<std::vector<TransactionWriter::Outcome>> TransactionWriter::write_once
     auto known = allotments.find(key);
     if (known == allotments.end()) {
       const auto lease = leases_.held(key);
-      if (!lease) continue;  // answered as fenced, which is what an Outcome begins as
+      if (!lease) continue;  // answered as fenced, which is what a CreateResult begins as
       known = allotments.emplace(key, Allotment{*lease, items[i].max_in_flight}).first;
     }
     batch.push_back(items[i].tx);
@@ -75,14 +56,15 @@ awaitable<std::vector<TransactionWriter::Outcome>> TransactionWriter::write_once
     }
     out[places[i]] = std::move(results[i]);
   }
+  announce(out);
   co_return out;
 }
 
-void TransactionWriter::note(const std::vector<PendingCreate>& items, const std::vector<Outcome>& out) {
+void TransactionWriter::announce(const std::vector<CreateResult>& results) {
   std::set<std::int64_t> chains;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!out[i] || out[i]->outcome != CreateOutcome::kCreated) continue;
-    const auto& tx = *out[i]->tx;
+  for (const auto& result : results) {
+    if (result.outcome != CreateOutcome::kCreated) continue;
+    const auto& tx = *result.tx;
     log::info("transaction accepted", {{"txId", tx.tx_id.to_string()},
                                        {"signer", tx.key.signer},
                                        {"nodeId", leases_.identity().node_id},

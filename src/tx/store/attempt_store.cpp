@@ -1,7 +1,7 @@
 #include "tx/store/attempt_store.hpp"
 
 #include <cstring>
-#include <functional>
+#include <span>
 
 #include "pg/halving.hpp"
 #include "tx/store/read_row.hpp"
@@ -160,6 +160,7 @@ namespace {
 
 using DueRow = std::pair<SignerLease, Uuid>;
 
+// Those that are still due, then nothing for each of the others.
 awaitable<std::vector<std::optional<Resubmit>>> claim_due(pg::Pool& pool, const std::string& node,
                                                           std::span<const DueRow> due,
                                                           std::chrono::milliseconds interval) {
@@ -179,6 +180,7 @@ awaitable<std::vector<std::optional<Resubmit>>> claim_due(pg::Pool& pool, const 
                            .retry_count = row.get<std::int32_t>("retry_count"),
                            .due_at = row.get<std::string>("due_at")});
   }
+  out.resize(due.size());
   co_return out;
 }
 
@@ -192,13 +194,10 @@ awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string nod
   }
   std::vector<Resubmit> out;
   if (due.empty()) co_return out;
-  const std::function<awaitable<std::vector<std::optional<Resubmit>>>(std::span<const DueRow>)> write =
-      [&](std::span<const DueRow> some) { return claim_due(pool, node, some, interval); };
-  // A row that somebody keeps locked is left for later.
-  const std::function<std::optional<Resubmit>(const DueRow&, const std::exception_ptr&)> alone =
-      [](const DueRow&, const std::exception_ptr&) { return std::nullopt; };
-  for (auto& one : co_await pg::write_or_halve<DueRow, std::optional<Resubmit>>(due, write, alone)) {
-    if (one) out.push_back(std::move(*one));
+  const auto write = [&](std::span<const DueRow> some) { return claim_due(pool, node, some, interval); };
+  auto claimed = co_await pg::write_or_halve<std::optional<Resubmit>>(std::span<const DueRow>(due), write);
+  for (auto& one : claimed) {
+    if (one && *one) out.push_back(std::move(**one));  // a row that another session holds locked is left for later
   }
   co_return out;
 }
