@@ -1,7 +1,6 @@
 #include "tx/model/finality.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,26 +10,24 @@
 namespace fencepost::tx {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKindNames{"original", "cancel", "recorded", "external"};
-
 struct VerdictRow {
   Verdict verdict;
   std::string_view name;
   std::optional<TxState> leads_to;  // none: stays
-  std::string_view failure;
+  SubState failure;
 };
 
 constexpr VerdictRow kVerdicts[] = {
-    {Verdict::kWait, "wait", {}, ""},
-    {Verdict::kMined, "mined", TxState::kTracking, ""},
-    {Verdict::kMinedElsewhere, "mined_elsewhere", TxState::kTracking, ""},
-    {Verdict::kUnmined, "unmined", TxState::kTracking, ""},
-    {Verdict::kConfirmed, "confirmed", TxState::kConfirmed, ""},
-    {Verdict::kReverted, "reverted", TxState::kFailedFinal, "reverted"},
-    {Verdict::kCancelled, "cancelled", TxState::kFailedFinal, "cancelled_by_operator"},
-    {Verdict::kConsumedElsewhere, "consumed_elsewhere", TxState::kFailedFinal, "nonce_consumed_elsewhere"},
-    {Verdict::kStuckForeign, "stuck_foreign", TxState::kStuck, ""},
-    {Verdict::kTracking, "tracking", TxState::kTracking, ""},
+    {Verdict::kWait, "wait", {}, SubState::kNone},
+    {Verdict::kMined, "mined", TxState::kTracking, SubState::kNone},
+    {Verdict::kMinedElsewhere, "mined_elsewhere", TxState::kTracking, SubState::kNone},
+    {Verdict::kUnmined, "unmined", TxState::kTracking, SubState::kNone},
+    {Verdict::kConfirmed, "confirmed", TxState::kConfirmed, SubState::kNone},
+    {Verdict::kReverted, "reverted", TxState::kFailedFinal, SubState::kReverted},
+    {Verdict::kCancelled, "cancelled", TxState::kFailedFinal, SubState::kCancelledByOperator},
+    {Verdict::kConsumedElsewhere, "consumed_elsewhere", TxState::kFailedFinal, SubState::kNonceConsumedElsewhere},
+    {Verdict::kStuckForeign, "stuck_foreign", TxState::kStuck, SubState::kNone},
+    {Verdict::kTracking, "tracking", TxState::kTracking, SubState::kNone},
 };
 
 const VerdictRow& row(Verdict verdict) {
@@ -160,18 +157,8 @@ std::string_view to_string(Verdict verdict) {
   return row(verdict).name;
 }
 
-std::string_view failure_reason(Verdict verdict) {
+SubState failure_reason(Verdict verdict) {
   return row(verdict).failure;
-}
-
-std::string_view to_string(AttemptKind kind) {
-  return kKindNames[std::to_underlying(kind)];
-}
-
-std::optional<AttemptKind> find_attempt_kind(std::string_view name) {
-  const auto found = std::ranges::find(kKindNames, name);
-  if (found == kKindNames.end()) return std::nullopt;
-  return static_cast<AttemptKind>(found - kKindNames.begin());
 }
 
 bool finality_violated(const Inclusion& ended, std::span<const BlockRef> walk,

@@ -33,16 +33,12 @@
 #include <string_view>
 #include <vector>
 
+#include "tx/model/attempt.hpp"
 #include "tx/model/block_ref.hpp"
 #include "tx/model/state.hpp"
+#include "tx/model/sub_state.hpp"
 
 namespace fencepost::tx {
-
-enum class AttemptKind { kOriginal, kCancel, kRecorded, kExternal };  // tx_attempt.kind
-
-std::string_view to_string(AttemptKind kind);
-// nullopt for a name that tx_attempt.kind cannot have.
-std::optional<AttemptKind> find_attempt_kind(std::string_view name);
 
 // A transaction that was ever signed for, or said to have, the nonce.
 struct Attempt {
@@ -128,9 +124,8 @@ Decision decide(const OpenTx& tx, const ChainFacts& facts);
 // that kManagedTx allows.
 TxState state_after(TxState from, Verdict verdict);
 std::string_view to_string(Verdict verdict);
-// managed_tx.sub_state and the reason of TxFailed: "reverted", "cancelled_by_operator", "nonce_consumed_elsewhere".
-// Empty for verdicts that do not fail.
-std::string_view failure_reason(Verdict verdict);
+// The sub state of an end that failed, and the reason of its TxFailed. kNone for verdicts that do not fail.
+SubState failure_reason(Verdict verdict);
 
 // Whether a transaction that ended in this block has been undone all the same: the node's own walk, lowest block
 // first, has another block in its place, and that one is final in it. (A node that is behind may still be on a branch

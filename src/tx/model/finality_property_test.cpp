@@ -153,7 +153,9 @@ class Simulation {
     row.tx.attempts.push_back({other.hash, ours ? AttemptKind::kRecorded : AttemptKind::kExternal});
   }
 
-  void add_attempt(Row& row, AttemptKind kind) { row.tx.attempts.push_back({fresh_hash(to_string(kind)[0]), kind}); }
+  void add_attempt(Row& row, AttemptKind kind) {
+    row.tx.attempts.push_back({fresh_hash(kAttemptKinds.name(kind)[0]), kind});
+  }
   void broadcast(const OpenTx& tx, const std::string& hash) {
     const bool succeeds = std::hash<std::string>()(hash) % 4 != 0;
     chain_.broadcast({hash, tx.nonce, succeeds});

@@ -71,15 +71,15 @@ TEST(finality, the_stored_receipt_decides_when_its_block_is_final_on_our_branch)
     bool succeeded;
     Verdict verdict;
     TxState state;
-    std::string_view reason;
+    SubState reason;
   };
   const Case cases[] = {
-      {"0xa", true, Verdict::kConfirmed, TxState::kConfirmed, ""},
-      {"0xr", true, Verdict::kConfirmed, TxState::kConfirmed, ""},
-      {"0xa", false, Verdict::kReverted, TxState::kFailedFinal, "reverted"},
-      {"0xr", false, Verdict::kReverted, TxState::kFailedFinal, "reverted"},
-      {"0xc", true, Verdict::kCancelled, TxState::kFailedFinal, "cancelled_by_operator"},
-      {"0xc", false, Verdict::kCancelled, TxState::kFailedFinal, "cancelled_by_operator"},
+      {"0xa", true, Verdict::kConfirmed, TxState::kConfirmed, SubState::kNone},
+      {"0xr", true, Verdict::kConfirmed, TxState::kConfirmed, SubState::kNone},
+      {"0xa", false, Verdict::kReverted, TxState::kFailedFinal, SubState::kReverted},
+      {"0xr", false, Verdict::kReverted, TxState::kFailedFinal, SubState::kReverted},
+      {"0xc", true, Verdict::kCancelled, TxState::kFailedFinal, SubState::kCancelledByOperator},
+      {"0xc", false, Verdict::kCancelled, TxState::kFailedFinal, SubState::kCancelledByOperator},
   };
   for (const auto& c : cases) {
     const auto tx = mined(c.hash, c.succeeded);
@@ -159,7 +159,7 @@ TEST(finality, a_nonce_taken_by_none_of_ours_is_stuck_until_that_is_final) {
   const auto decision = decide(taken(), nonces(8, 8));
   EXPECT_EQ(decision.verdict, Verdict::kConsumedElsewhere);
   EXPECT_EQ(decision.inclusion, std::nullopt);
-  EXPECT_EQ(failure_reason(decision.verdict), "nonce_consumed_elsewhere");
+  EXPECT_EQ(failure_reason(decision.verdict), SubState::kNonceConsumedElsewhere);
 }
 
 TEST(finality, a_known_foreign_hash_is_evidence_by_itself) {
@@ -260,12 +260,7 @@ TEST(finality, is_violated_when_another_final_block_stands_at_that_height) {
   EXPECT_FALSE(finality_violated({"0xa", 102, "0xx102", true}, walk, 110));
 }
 
-TEST(finality, names_are_what_the_tables_hold) {
-  for (const auto kind :
-       {AttemptKind::kOriginal, AttemptKind::kCancel, AttemptKind::kRecorded, AttemptKind::kExternal}) {
-    EXPECT_EQ(find_attempt_kind(to_string(kind)), kind);
-  }
-  EXPECT_EQ(find_attempt_kind("replacement"), std::nullopt);
+TEST(finality, verdicts_have_their_names) {
   EXPECT_EQ(to_string(Verdict::kWait), "wait");
   EXPECT_EQ(to_string(Verdict::kConsumedElsewhere), "consumed_elsewhere");
   EXPECT_EQ(to_string(Verdict::kTracking), "tracking");

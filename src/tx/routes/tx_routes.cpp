@@ -29,9 +29,9 @@ json::value optional_json(const std::optional<T>& value) {
 json::object to_json(const AttemptView& attempt) {
   return {{"txHash", attempt.tx_hash},
           {"attempt", attempt.attempt},
-          {"kind", attempt.kind},
+          {"kind", kAttemptKinds.name(attempt.kind)},
           {"fees", optional_json(attempt.fees)},
-          {"outcome", optional_json(attempt.outcome)},
+          {"outcome", attempt.outcome ? json::value(kAttemptOutcomes.name(*attempt.outcome)) : json::value(nullptr)},
           {"message", optional_json(attempt.message)},
           {"createdAt", to_rfc3339(attempt.created_at)}};
 }

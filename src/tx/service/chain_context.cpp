@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include <boost/json/serialize.hpp>
-
 #include "pg/halving.hpp"
 #include "runtime/log.hpp"
 
@@ -83,13 +81,6 @@ awaitable<std::vector<ClaimResult>> ChainContext::claim(std::vector<Claim> claim
 
 std::chrono::milliseconds ChainContext::retry_delay(std::int32_t tries) {
   return std::chrono::seconds(std::min<std::int64_t>(60, std::int64_t{1} << std::clamp(tries, 0, 6)));
-}
-
-std::string event_json(const SignerKey& key, const Uuid& tx_id, boost::json::object more) {
-  more["txId"] = tx_id.to_string();
-  more["chainId"] = key.chain_id;
-  more["signer"] = key.signer;
-  return boost::json::serialize(more);
 }
 
 }  // namespace fencepost::tx

@@ -65,7 +65,4 @@ struct ChainContext {
   static std::chrono::milliseconds retry_delay(std::int32_t tries);
 };
 
-// The JSON of an event about a transaction: {"txId", "chainId", "signer", …more}.
-std::string event_json(const SignerKey& key, const Uuid& tx_id, boost::json::object more = {});
-
 }  // namespace fencepost::tx

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "tx/service/chain_context.hpp"
-
 namespace fencepost::tx {
 
 std::vector<BlockRef> confirmation_list(const evm::HeaderWindow& window, std::int64_t number, std::string_view hash,
@@ -25,10 +23,10 @@ boost::json::array to_json(std::span<const BlockRef> list) {
   return out;
 }
 
-std::pair<std::string, std::string> confirmations_event(const SignerKey& key, const Uuid& tx_id,
-                                                        const Announcement& announcement) {
+std::pair<TxEvent, std::string> confirmations_event(const SignerKey& key, const Uuid& tx_id,
+                                                    const Announcement& announcement) {
   return {
-      "TxConfirmations",
+      TxEvent::kConfirmations,
       event_json(key, tx_id, {{"newFork", announcement.new_fork}, {"confirmations", to_json(announcement.headers)}})};
 }
 

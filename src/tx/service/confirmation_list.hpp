@@ -12,12 +12,10 @@
 #include "evm/header_window.hpp"
 #include "tx/model/block_ref.hpp"
 #include "tx/model/confirmations.hpp"
+#include "tx/model/event_type.hpp"
 #include "tx/model/lease.hpp"
 
 namespace fencepost::tx {
-
-// managed_tx.sub_state of a transaction whose receipt vanished.
-inline constexpr std::string_view kReorged = "reorged";
 
 // From that block (first) to the head; empty when it is not on the branch. At most `limit` blocks.
 std::vector<BlockRef> confirmation_list(const evm::HeaderWindow& window, std::int64_t number, std::string_view hash,
@@ -26,7 +24,7 @@ std::vector<BlockRef> confirmation_list(const evm::HeaderWindow& window, std::in
 boost::json::array to_json(std::span<const BlockRef> list);
 
 // TxConfirmations, as type and data.
-std::pair<std::string, std::string> confirmations_event(const SignerKey& key, const Uuid& tx_id,
-                                                        const Announcement& announcement);
+std::pair<TxEvent, std::string> confirmations_event(const SignerKey& key, const Uuid& tx_id,
+                                                    const Announcement& announcement);
 
 }  // namespace fencepost::tx

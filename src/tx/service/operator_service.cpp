@@ -48,7 +48,7 @@ Error unprocessable(std::string code, std::string message) {
 std::optional<std::string> difference(const ManagedTx& ours, const evm::TransactionInfo& theirs) {
   if (theirs.from != ours.key.signer) return "sender";
   if (theirs.nonce != *ours.nonce) return "nonce";
-  if (ours.sub_state == "external") return "owner";
+  if (ours.sub_state == kSubStates.name(SubState::kExternal)) return "owner";
   const auto payload = stored_payload(boost::json::serialize(ours.payload));
   if (theirs.to != payload.to) return "recipient";
   if (theirs.value != payload.value.value_or(Uint256(0))) return "value";
@@ -192,7 +192,7 @@ awaitable<Result<ManagedTx>> OperatorService::cancel(Uuid tx_id, Operator who) {
               .from = tx.state,
               .previous_hash = tx.tx_hash,
               .tx_hash = to_hex0x(signed_one->hash),
-              .kind = "cancel",
+              .kind = AttemptKind::kCancel,
               .raw = signed_one->raw,
               .fees = fees_json(*fees)};
   const OperatorAct act{lease,      tx_id,     "cancel",

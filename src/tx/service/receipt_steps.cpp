@@ -21,22 +21,23 @@ Step mined_step(const ChainContext& chain, const Match& match, const evm::Receip
   Step step(match.lease, match.tx_id, match.state, TxState::kTracking,
             "mined in block " + std::to_string(receipt.block_number));
   step.expect_receipt_hash = "";
-  step.sub_state = "mined";
+  step.sub_state = SubState::kMined;
   step.error = "";
   step.reset_tries = true;
   step.tx_hash = receipt.tx_hash;
   step.receipt = StoredReceipt{receipt.json, receipt.block_number, receipt.block_hash};
   step.announced = AnnouncedBlock{receipt.block_number, receipt.block_hash};
-  step.attempt_outcome = "accepted";
+  step.attempt_outcome = AttemptOutcome::kAccepted;
   if (match.state == TxState::kAllocated) {
-    step.events.emplace_back(
-        "TxSubmitted", event_json(match.lease.key, match.tx_id, {{"txHash", receipt.tx_hash}, {"nonce", match.nonce}}));
+    step.events.emplace_back(TxEvent::kSubmitted, event_json(match.lease.key, match.tx_id,
+                                                             {{"txHash", receipt.tx_hash}, {"nonce", match.nonce}}));
   }
-  step.events.emplace_back("TxReceiptUpdated", event_json(match.lease.key, match.tx_id,
-                                                          {{"txHash", receipt.tx_hash},
-                                                           {"blockNumber", receipt.block_number},
-                                                           {"blockHash", receipt.block_hash},
-                                                           {"status", receipt.succeeded ? "succeeded" : "reverted"}}));
+  step.events.emplace_back(TxEvent::kReceiptUpdated,
+                           event_json(match.lease.key, match.tx_id,
+                                      {{"txHash", receipt.tx_hash},
+                                       {"blockNumber", receipt.block_number},
+                                       {"blockHash", receipt.block_hash},
+                                       {"status", receipt.succeeded ? "succeeded" : "reverted"}}));
   if (match.withdrawn) {
     // Its consumers had another list: the new one as a whole.
     const auto list = confirmation_list(chain.follower.window(), receipt.block_number, receipt.block_hash);
@@ -51,7 +52,7 @@ Step mined_step(const ChainContext& chain, const Match& match, const evm::Receip
 Step unmined_step(const MinedTx& tx, std::string why) {
   Step step(tx.lease, tx.tx_id, tx.state, TxState::kTracking, std::move(why));
   step.expect_receipt_hash = tx.block_hash;
-  step.sub_state = std::string(kReorged);
+  step.sub_state = SubState::kReorged;
   step.drop_receipt = true;
   step.retract = true;
   step.due_in = std::chrono::milliseconds(0);

@@ -137,7 +137,7 @@ pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& cl
     from.emplace_back(kManagedTx.name(claim.from));
     previous.push_back(claim.previous_hash);
     hashes.push_back(claim.tx_hash);
-    kinds.push_back(claim.kind);
+    kinds.emplace_back(kAttemptKinds.name(claim.kind));
     raw.push_back(to_pg(claim.raw));
     fees.push_back(claim.fees);
   }

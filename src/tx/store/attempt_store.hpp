@@ -11,6 +11,7 @@
 #include "base/uuid.hpp"
 #include "pg/batch.hpp"
 #include "pg/pool.hpp"
+#include "tx/model/attempt.hpp"
 #include "tx/model/state.hpp"
 #include "tx/store/fence.hpp"
 
@@ -29,7 +30,7 @@ struct Claim {
   TxState from = TxState::kAllocated;
   std::optional<std::string> previous_hash;  // guards: nobody signed in between
   std::string tx_hash;
-  std::string kind = "original";
+  AttemptKind kind = AttemptKind::kOriginal;
   Bytes raw;
   std::string fees;  // JSON
 };

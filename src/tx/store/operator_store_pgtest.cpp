@@ -26,7 +26,7 @@ class OperatorStore : public ProtocolTest {
     return {.lease = lease,
             .tx_id = tx[0],
             .tx_hash = hash_of(2),
-            .kind = "cancel",
+            .kind = AttemptKind::kCancel,
             .raw = Bytes{1},
             .fees = R"({"gasPrice":"1"})"};
   }

@@ -17,6 +17,20 @@ TxState read_state(const pg::Row& row) {
   return kManagedTx.find(row.get<std::string_view>("state")).value();
 }
 
+SubState read_sub_state(const pg::Row& row) {
+  if (row.is_null("sub_state")) return SubState::kNone;
+  return kSubStates.find(row.get<std::string_view>("sub_state")).value_or(SubState::kNone);
+}
+
+AttemptKind read_attempt_kind(const pg::Row& row, std::string_view column) {
+  return kAttemptKinds.find(row.get<std::string_view>(column)).value();
+}
+
+std::optional<AttemptOutcome> read_attempt_outcome(const pg::Row& row) {
+  if (row.is_null("outcome")) return std::nullopt;
+  return kAttemptOutcomes.find(row.get<std::string_view>("outcome")).value();
+}
+
 std::optional<AnnouncedBlock> read_announced(const pg::Row& row) {
   if (row.is_null("told_block")) return std::nullopt;
   return AnnouncedBlock{row.get<std::int64_t>("told_block"), row.get<std::string>("told_hash")};

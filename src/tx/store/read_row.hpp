@@ -6,9 +6,11 @@
 #include <string_view>
 
 #include "pg/result.hpp"
+#include "tx/model/attempt.hpp"
 #include "tx/model/confirmations.hpp"
 #include "tx/model/lease.hpp"
 #include "tx/model/state.hpp"
+#include "tx/model/sub_state.hpp"
 
 namespace fencepost::tx {
 
@@ -16,6 +18,9 @@ SignerKey read_key(const pg::Row& row);                            // chain_id, 
 SignerLease read_lease(const pg::Row& row);                        // chain_id, signer, token
 TxState read_state(const pg::Row& row);                            // state
 std::optional<AnnouncedBlock> read_announced(const pg::Row& row);  // told_block, told_hash
+SubState read_sub_state(const pg::Row& row);  // sub_state; kNone also for one that only a newer version knows
+AttemptKind read_attempt_kind(const pg::Row& row, std::string_view column);
+std::optional<AttemptOutcome> read_attempt_outcome(const pg::Row& row);  // outcome
 // A column of seconds, as double precision.
 std::optional<std::chrono::milliseconds> read_seconds(const pg::Row& row, std::string_view column);
 

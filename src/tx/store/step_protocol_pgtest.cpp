@@ -59,7 +59,7 @@ class StepProtocol : public ProtocolTest {
 
   Step tracking(const SignerLease& lease, const Uuid& id) {
     Step step(lease, id, TxState::kAllocated, TxState::kTracking, "accepted by the chain");
-    step.events.emplace_back("TxSubmitted", R"({"n":1})");
+    step.events.emplace_back(TxEvent::kSubmitted, R"({"n":1})");
     return step;
   }
 
@@ -98,7 +98,7 @@ TEST_F(StepProtocol, writes_what_is_set_and_leaves_the_rest) {
 
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
     auto step = tracking(lease, id);
-    step.sub_state = "mined";
+    step.sub_state = SubState::kMined;
     step.error = "slow";
     step.failed_try = true;
     step.due_in = 0ms;
@@ -130,7 +130,7 @@ TEST_F(StepProtocol, writes_what_is_set_and_leaves_the_rest) {
     EXPECT_EQ(same.receipt_hash, tx.receipt_hash);
 
     Step back(lease, id, TxState::kTracking, TxState::kTracking, "reorg");
-    back.sub_state = "";
+    back.sub_state = SubState::kNone;
     back.error = "";
     back.reset_tries = true;
     back.drop_receipt = true;
@@ -167,10 +167,10 @@ TEST_F(StepProtocol, history_and_events_come_with_the_step_and_in_its_order) {
   const auto lease = signer_of("node-a");
   const auto tx = allocated(lease, 2);
   auto first = tracking(lease, tx[0]);
-  first.events.emplace_back("TxReceiptUpdated", "{}");
+  first.events.emplace_back(TxEvent::kReceiptUpdated, "{}");
   auto second = tracking(lease, tx[1]);
   second.quiet = true;
-  second.events = {{"TxReceiptUpdated", "{}"}, {"TxSubmitted", "{}"}};
+  second.events = {{TxEvent::kReceiptUpdated, "{}"}, {TxEvent::kSubmitted, "{}"}};
   EXPECT_EQ(apply({second, first}), (Outcomes{"done", "done"}));
   EXPECT_EQ(history(tx[0]), "accepted|ALLOCATED accepted by the chain|TRACKING");
   EXPECT_EQ(events(tx[0]), "TxAccepted TxSubmitted TxReceiptUpdated");
@@ -209,8 +209,8 @@ TEST_F(StepProtocol, a_step_can_insist_on_the_receipt_it_has_seen) {
   EXPECT_EQ(apply({mined}), Outcomes{"done"});
 
   Step next(lease, id, TxState::kTracking, TxState::kTracking, "again");
-  next.attempt_outcome = "refused";
-  next.events.emplace_back("TxReceiptUpdated", "{}");
+  next.attempt_outcome = AttemptOutcome::kRefused;
+  next.events.emplace_back(TxEvent::kReceiptUpdated, "{}");
   for (const auto& wrong : {std::string(), hash_of(6)}) {
     next.expect_receipt_hash = wrong;
     EXPECT_EQ(apply({next}), Outcomes{"moved"});
@@ -230,7 +230,7 @@ TEST_F(StepProtocol, a_fenced_step_fails_alone_and_writes_nothing) {
   admin.must("UPDATE signer_lease SET owner_node = 'node-b', fencing_token = 2 WHERE signer = $1",
              pg::Params::of(lost.key.signer));
   std::vector<Step> steps{tracking(lost, l), tracking(mine, m), tracking(expired, e)};
-  for (auto& step : steps) step.attempt_outcome = "accepted";
+  for (auto& step : steps) step.attempt_outcome = AttemptOutcome::kAccepted;
   EXPECT_EQ(apply(steps), (Outcomes{"fenced", "done", "fenced"}));
   for (const auto& id : {l, e}) {
     EXPECT_EQ(state_of(id), "ALLOCATED");
@@ -257,7 +257,7 @@ TEST_F(StepProtocol, the_attempt_that_is_judged_is_the_one_that_counts) {
   const auto id = allocated(lease, 1)[0];
   claim({claim_of(lease, id, 1)});
   auto step = tracking(lease, id);
-  step.attempt_outcome = "unknown";
+  step.attempt_outcome = AttemptOutcome::kUnknown;
   step.error = "timeout";
   EXPECT_EQ(apply({step}), Outcomes{"done"});
   EXPECT_EQ(attempts(id), "1:01/unknown");
@@ -317,7 +317,7 @@ TEST_F(StepProtocol, a_receipt_that_is_dropped_gives_the_newest_attempt_its_turn
   Step mined(lease, id, TxState::kAllocated, TxState::kTracking, "mined");
   mined.tx_hash = hash_of(1);
   mined.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12)};
-  mined.attempt_outcome = "accepted";
+  mined.attempt_outcome = AttemptOutcome::kAccepted;
   ASSERT_EQ(apply({mined}), Outcomes{"done"});
   EXPECT_EQ(attempts(id), "1:01/accepted 2:02/-");
   Step gone(lease, id, TxState::kTracking, TxState::kTracking, "reorged");
@@ -418,7 +418,7 @@ TEST_F(StepProtocol, a_claim_stores_the_attempt_before_anybody_sees_it) {
     const auto list = co_await list_attempts(pool, tx[0]);
     EXPECT_EQ(list.size(), 1u);
     EXPECT_EQ(list[0].tx_hash, hash_of(1));
-    EXPECT_EQ(list[0].kind, "original");
+    EXPECT_EQ(list[0].kind, AttemptKind::kOriginal);
     EXPECT_EQ(list[0].fees.value().at("gasPrice").as_string(), "1");
   });
 }

@@ -119,13 +119,18 @@ std::vector<StepOutcome> read_outcomes(const pg::ResultSet& rows) {
 }
 
 // [["TxSubmitted", {…}], …]: the data is JSON text already.
-std::string events_json(const std::vector<std::pair<std::string, std::string>>& events) {
+std::string events_json(const std::vector<std::pair<TxEvent, std::string>>& events) {
   std::string out = "[";
   for (const auto& [type, data] : events) {
     if (out.size() > 1) out += ',';
-    out.append("[\"").append(type).append("\",").append(data).append("]");
+    out.append("[\"").append(kTxEvents.name(type)).append("\",").append(data).append("]");
   }
   return out += ']';
+}
+
+template <class Table, class Enum>
+std::optional<std::string> name_of(const Table& table, const std::optional<Enum>& value) {
+  return value ? std::optional(std::string(table.name(*value))) : std::nullopt;
 }
 
 pg::Params step_params(const std::string& node, const FencedRows& rows, const std::vector<Step>& steps) {
@@ -144,7 +149,7 @@ pg::Params step_params(const std::string& node, const FencedRows& rows, const st
     why.emplace_back(s.why);
     quiet.push_back(s.quiet);
     expect.push_back(s.expect_receipt_hash);
-    sub_state.push_back(s.sub_state);
+    sub_state.push_back(name_of(kSubStates, s.sub_state));
     error.push_back(s.error);
     failed.push_back(s.failed_try);
     reset.push_back(s.reset_tries);
@@ -159,7 +164,7 @@ pg::Params step_params(const std::string& node, const FencedRows& rows, const st
     retract.push_back(s.retract);
     confirmations.push_back(s.confirmations);
     final.push_back(s.final);
-    outcome.push_back(s.attempt_outcome);
+    outcome.push_back(name_of(kAttemptOutcomes, s.attempt_outcome));
     begins.push_back(s.begins_broadcast);
     expect_claims.push_back(s.expect_claims);
     expect_due_at.push_back(s.expect_due_at);

@@ -12,8 +12,11 @@
 #include "base/uuid.hpp"
 #include "pg/batch.hpp"
 #include "pg/pool.hpp"
+#include "tx/model/attempt.hpp"
 #include "tx/model/confirmations.hpp"
+#include "tx/model/event_type.hpp"
 #include "tx/model/state.hpp"
+#include "tx/model/sub_state.hpp"
 #include "tx/store/fence.hpp"
 
 namespace fencepost::tx {
@@ -45,9 +48,9 @@ struct Step {
   bool quiet = false;                              // timers and retries only: no line in the history
   std::optional<std::string> expect_receipt_hash;  // guards: the receipt is (still) of this block; "" for none
 
-  std::optional<std::string> sub_state;  // "" clears it
-  std::optional<std::string> error;      // "" clears it
-  bool failed_try = false;               // counts one retry
+  std::optional<SubState> sub_state;  // kNone clears it
+  std::optional<std::string> error;   // "" clears it
+  bool failed_try = false;            // counts one retry
   bool reset_tries = false;
   std::optional<std::chrono::milliseconds> due_in;  // until the next broadcast; kNever: not by itself
   std::optional<std::string> tx_hash;               // the attempt that counts from now on
@@ -55,13 +58,13 @@ struct Step {
   bool drop_receipt = false;  // and the newest attempt that can be sent counts again
   std::optional<AnnouncedBlock> announced;
   bool retract = false;
-  std::optional<std::string> confirmations;    // JSON
-  bool final = false;                          // sets confirmed_at
-  std::optional<std::string> attempt_outcome;  // of the attempt that counts, after this step
-  bool begins_broadcast = false;               // counts one more claim of that attempt; with attempt_outcome
-  std::optional<std::int64_t> expect_claims;   // guards: no broadcast of that attempt was begun since
-  std::optional<std::string> expect_due_at;    // guards: nobody has asked for another broadcast since; as Resubmit's
-  std::vector<std::pair<std::string, std::string>> events;  // type and JSON data, in order
+  std::optional<std::string> confirmations;       // JSON
+  bool final = false;                             // sets confirmed_at
+  std::optional<AttemptOutcome> attempt_outcome;  // of the attempt that counts, after this step
+  bool begins_broadcast = false;                  // counts one more claim of that attempt; with attempt_outcome
+  std::optional<std::int64_t> expect_claims;      // guards: no broadcast of that attempt was begun since
+  std::optional<std::string> expect_due_at;       // guards: nobody has asked for another broadcast since; as Resubmit's
+  std::vector<std::pair<TxEvent, std::string>> events;  // type and JSON data, in order
 };
 
 // What apply_steps sends.

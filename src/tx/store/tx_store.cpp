@@ -180,9 +180,9 @@ awaitable<std::vector<AttemptView>> list_attempts(pg::Pool& pool, Uuid tx_id) {
   for (const auto row : rows) {
     out.push_back({.tx_hash = row.get<std::string>("tx_hash"),
                    .attempt = row.get<std::int32_t>("attempt"),
-                   .kind = row.get<std::string>("kind"),
+                   .kind = read_attempt_kind(row, "kind"),
                    .fees = row.get<std::optional<boost::json::value>>("fees"),
-                   .outcome = row.get<std::optional<std::string>>("outcome"),
+                   .outcome = read_attempt_outcome(row),
                    .message = row.get<std::optional<std::string>>("message"),
                    .created_at = row.get<TimePoint>("created_at")});
   }

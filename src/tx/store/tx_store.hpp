@@ -8,6 +8,7 @@
 
 #include "pg/batch.hpp"
 #include "pg/pool.hpp"
+#include "tx/model/attempt.hpp"
 #include "tx/model/managed_tx.hpp"
 
 namespace fencepost::tx {
@@ -56,9 +57,9 @@ awaitable<std::vector<ManagedTx>> list_txs(pg::Pool& pool, TxFilter filter);
 struct AttemptView {
   std::string tx_hash;
   std::int32_t attempt = 0;
-  std::string kind;
+  AttemptKind kind = AttemptKind::kOriginal;
   std::optional<boost::json::value> fees;
-  std::optional<std::string> outcome;
+  std::optional<AttemptOutcome> outcome;
   std::optional<std::string> message;
   TimePoint created_at;
 };

@@ -126,7 +126,7 @@ TEST_F(WorkQueries, a_due_submit_brings_what_is_needed_to_send_it) {
     EXPECT_EQ(rows[0].lease.fencing_token, 1);
     EXPECT_EQ(rows[0].tx_hash, hash_of(2));
     EXPECT_EQ(rows[0].raw, "0x0a");
-    EXPECT_EQ(rows[0].outcome, "refused");
+    EXPECT_EQ(rows[0].outcome, AttemptOutcome::kRefused);
     EXPECT_EQ(rows[0].attempts, 2);
     EXPECT_EQ(rows[0].retry_count, 3);
     EXPECT_EQ(rows[0].gas_limit, 21'000);
@@ -181,16 +181,16 @@ TEST_F(WorkQueries, blocks_are_matched_against_every_attempt_of_what_is_open) {
     std::ranges::sort(rows, {}, &Match::nonce);
     EXPECT_EQ(places(rows), "1:0 1:1");
     EXPECT_EQ(rows[0].attempt_hash, hash_of(1));
-    EXPECT_EQ(rows[0].attempt_kind, "original");
+    EXPECT_EQ(rows[0].attempt_kind, AttemptKind::kOriginal);
     EXPECT_EQ(rows[0].state, TxState::kAllocated);
     EXPECT_EQ(rows[0].receipt_hash, std::nullopt);
     EXPECT_GE(rows[0].since_submit.value(), 10s);
     EXPECT_EQ(rows[1].receipt_hash, hash_of(9));
-    EXPECT_EQ(rows[1].sub_state, "mined");
+    EXPECT_EQ(rows[1].sub_state, SubState::kMined);
     EXPECT_EQ(rows[1].announced.value().number, 11);
     const auto cancel = co_await match_attempts(pool, "node-a", kChain, {hash_of(2)});
     EXPECT_EQ(cancel.size(), 1u);
-    EXPECT_EQ(cancel[0].attempt_kind, "cancel");
+    EXPECT_EQ(cancel[0].attempt_kind, AttemptKind::kCancel);
     EXPECT_TRUE((co_await match_attempts(pool, "node-a", kChain + 1, {hash_of(1)})).empty());
   });
 }
@@ -243,7 +243,7 @@ TEST_F(WorkQueries, mined_ones_are_found_by_their_block) {
     EXPECT_EQ(rows[1].state, TxState::kStuck);
     EXPECT_EQ(rows[0].block, 11);
     EXPECT_EQ(rows[0].block_hash, hash_of(11));
-    EXPECT_EQ(rows[0].attempt_kind, "original");
+    EXPECT_EQ(rows[0].attempt_kind, AttemptKind::kOriginal);
     EXPECT_FALSE(rows[0].announced);
     rows = co_await mined_between(pool, "node-a", kChain, {.block = 11}, 12, 2);
     EXPECT_EQ(places(rows), "1:1 1:3");

@@ -9,9 +9,11 @@
 
 #include "base/uuid.hpp"
 #include "pg/pool.hpp"
+#include "tx/model/attempt.hpp"
 #include "tx/model/confirmations.hpp"
 #include "tx/model/lease.hpp"
 #include "tx/model/state.hpp"
+#include "tx/model/sub_state.hpp"
 
 namespace fencepost::tx {
 
@@ -32,10 +34,10 @@ struct DueSubmit {
   std::string payload;
   std::int64_t gas_limit = 0;
   std::int32_t retry_count = 0;
-  std::optional<std::string> tx_hash;    // of the newest attempt, if there is one
-  std::optional<std::string> raw;        // "0x…"
-  std::optional<std::string> outcome;    // of that attempt
-  std::optional<std::string> sub_state;  // why it was not taken
+  std::optional<std::string> tx_hash;     // of the newest attempt, if there is one
+  std::optional<std::string> raw;         // "0x…"
+  std::optional<AttemptOutcome> outcome;  // of that attempt
+  SubState sub_state = SubState::kNone;   // why it was not taken
   std::int64_t attempts = 0;
   std::int64_t claims = 0;  // of that attempt
 };
@@ -50,9 +52,9 @@ struct Match {
   Uuid tx_id;
   TxState state = TxState::kTracking;
   std::int64_t nonce = 0;
-  std::optional<std::string> sub_state;
+  SubState sub_state = SubState::kNone;
   std::string attempt_hash;
-  std::string attempt_kind;
+  AttemptKind attempt_kind = AttemptKind::kOriginal;
   std::optional<std::string> receipt_hash;  // of the block that is stored now
   std::optional<AnnouncedBlock> announced;
   bool withdrawn = false;  // consumers were told that its receipt is void
@@ -73,7 +75,7 @@ struct MinedTx {
   TxState state = TxState::kTracking;
   std::int64_t nonce = 0;
   std::string tx_hash;
-  std::string attempt_kind;
+  AttemptKind attempt_kind = AttemptKind::kOriginal;
   bool succeeded = false;
   std::int64_t block = 0;
   std::string block_hash;
@@ -97,7 +99,7 @@ struct OpenHead {
   Uuid tx_id;
   TxState state = TxState::kTracking;
   std::int64_t nonce = 0;
-  std::optional<std::string> sub_state;
+  SubState sub_state = SubState::kNone;
   std::optional<std::string> tx_hash;
   bool withdrawn = false;
   std::optional<std::chrono::milliseconds> since_submit;  // the first broadcast, or since it lost its receipt

@@ -19,7 +19,7 @@ constexpr auto kEndOfChain = std::numeric_limits<std::int64_t>::max();
 OpenTx to_open_tx(const MinedTx& tx) {
   return {.state = tx.state,
           .nonce = tx.nonce,
-          .attempts = {{tx.tx_hash, find_attempt_kind(tx.attempt_kind).value()}},
+          .attempts = {{tx.tx_hash, tx.attempt_kind}},
           .mined = Inclusion{tx.tx_hash, tx.block, tx.block_hash, tx.succeeded}};
 }
 
@@ -193,7 +193,7 @@ std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const evm::Fin
 
   Step step(tx.lease, tx.tx_id, tx.state, to, decision.why);
   step.expect_receipt_hash = tx.block_hash;
-  step.sub_state = std::string(failure_reason(decision.verdict));
+  step.sub_state = failure_reason(decision.verdict);
   step.final = true;
   const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
   const auto confirmations = to_json(std::span(list).first(std::min(list.size(), kept_blocks(tx, final))));
@@ -205,8 +205,8 @@ std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const evm::Fin
   boost::json::object about{{"txHash", tx.tx_hash},           {"nonce", tx.nonce},
                             {"blockNumber", tx.block},        {"blockHash", tx.block_hash},
                             {"confirmations", confirmations}, {"newFork", new_fork}};
-  if (to == TxState::kFailedFinal) about["reason"] = failure_reason(decision.verdict);
-  step.events.emplace_back(to == TxState::kConfirmed ? "TxConfirmed" : "TxFailed",
+  if (to == TxState::kFailedFinal) about["reason"] = kSubStates.name(*step.sub_state);
+  step.events.emplace_back(to == TxState::kConfirmed ? TxEvent::kConfirmed : TxEvent::kFailed,
                            event_json(tx.lease.key, tx.tx_id, std::move(about)));
   return step;
 }

@@ -28,8 +28,7 @@ std::vector<Uuid> ids_of(const std::vector<Match>& matches) {
 // By the rules of finality.hpp: whether finding this receipt on our branch moves the transaction.
 bool moves(const Match& match, const evm::Receipt& receipt, std::int64_t head_number) {
   if (match.receipt_hash) return false;  // mined already; a dead block is withdrawn first
-  const auto kind = find_attempt_kind(match.attempt_kind).value();
-  const OpenTx tx{.state = match.state, .nonce = match.nonce, .attempts = {{match.attempt_hash, kind}}};
+  const OpenTx tx{.state = match.state, .nonce = match.nonce, .attempts = {{match.attempt_hash, match.attempt_kind}}};
   const ChainFacts facts{.head_number = head_number,
                          .found = {{receipt.tx_hash, receipt.block_number, receipt.block_hash, receipt.succeeded}}};
   return decide(tx, facts).verdict == Verdict::kMined;

@@ -9,37 +9,36 @@
 namespace fencepost::tx {
 namespace {
 
-constexpr std::string_view kTaken = "nonce_taken";
-constexpr std::string_view kExternal = "external";
 constexpr std::size_t kLimit = 500;  // heads that are examined in one round
 
 bool is_external(const OpenHead& head) {
-  return head.sub_state == kExternal;
+  return head.sub_state == SubState::kExternal;
 }
 
 // Whether the chain should be asked about it: not in the ordinary course of things.
 bool is_suspicious(const OpenHead& head, const ChainOptions& options) {
-  if (head.state == TxState::kStuck || is_external(head) || head.sub_state == "nonce_too_low") return true;
+  if (head.state == TxState::kStuck || is_external(head) || head.sub_state == SubState::kNonceTooLow) return true;
   return head.since_submit && *head.since_submit >= options.nonce.nonce_state_timeout;
 }
 
 OpenTx to_open_tx(const OpenHead& head, const std::vector<AttemptView>& attempts) {
   OpenTx tx{.state = head.state, .nonce = head.nonce};
   for (const auto& attempt : attempts) {
-    tx.attempts.push_back({attempt.tx_hash, find_attempt_kind(attempt.kind).value()});
+    tx.attempts.push_back({attempt.tx_hash, attempt.kind});
   }
-  tx.taken_by_foreign = head.sub_state == kTaken;
+  tx.taken_by_foreign = head.sub_state == SubState::kNonceTaken;
   tx.external = is_external(head);
   return tx;
 }
 
-Step stuck_step(const OpenHead& head, std::string_view sub_state, const std::string& why) {
+Step stuck_step(const OpenHead& head, SubState sub_state, const std::string& why) {
   Step step(head.lease, head.tx_id, head.state, TxState::kStuck, why);
   step.expect_receipt_hash = "";
-  if (!is_external(head)) step.sub_state = std::string(sub_state);
+  if (!is_external(head)) step.sub_state = sub_state;
   step.error = why;
-  step.events.emplace_back("TxStuck", event_json(head.lease.key, head.tx_id,
-                                                 {{"nonce", head.nonce}, {"reason", sub_state}, {"detail", why}}));
+  step.events.emplace_back(
+      TxEvent::kStuck, event_json(head.lease.key, head.tx_id,
+                                  {{"nonce", head.nonce}, {"reason", kSubStates.name(sub_state)}, {"detail", why}}));
   return step;
 }
 
@@ -49,10 +48,11 @@ Step taken_for_good_step(const OpenHead& head, const Decision& decision) {
   step.expect_receipt_hash = "";
   step.final = true;
   if (is_external(head)) return step;
-  step.sub_state = std::string(failure_reason(decision.verdict));
+  step.sub_state = failure_reason(decision.verdict);
   step.error = decision.why;
   step.events.emplace_back(
-      "TxFailed", event_json(head.lease.key, head.tx_id, {{"nonce", head.nonce}, {"reason", *step.sub_state}}));
+      TxEvent::kFailed,
+      event_json(head.lease.key, head.tx_id, {{"nonce", head.nonce}, {"reason", kSubStates.name(*step.sub_state)}}));
   return step;
 }
 
@@ -60,7 +60,7 @@ Step tracking_step(const OpenHead& head, const Decision& decision) {
   Step step(head.lease, head.tx_id, head.state, TxState::kTracking, decision.why);
   step.expect_receipt_hash = "";
   if (is_external(head)) return step;
-  step.sub_state = "";
+  step.sub_state = SubState::kNone;
   step.error = "";
   step.due_in = std::chrono::milliseconds(0);
   return step;
@@ -111,7 +111,7 @@ awaitable<Worker::Next> StuckWatcher::watch() {
   for (const auto& head : heads) {
     if (!is_external(head) && is_overdue(head)) {
       steps.push_back(
-          stuck_step(head, "no_receipt", "no receipt since the first broadcast, for longer than stuck.after"));
+          stuck_step(head, SubState::kNoReceipt, "no receipt since the first broadcast, for longer than stuck.after"));
     } else if (is_suspicious(head, chain_.options)) {
       suspicious.push_back(head);
     }
@@ -142,12 +142,12 @@ awaitable<bool> StuckWatcher::look_at_nonces(std::vector<OpenHead> suspicious) {
   for (std::size_t i = 0; i < suspicious.size(); ++i) {
     if (!nonces[i]) continue;
     const auto& head = suspicious[i];
-    if (*nonces[i] > head.nonce || head.sub_state == kTaken) {
+    if (*nonces[i] > head.nonce || head.sub_state == SubState::kNonceTaken) {
       const bool ended = co_await examine(head, *nonces[i], latest->endpoint);
       any_ended = any_ended || ended;
     } else if (is_external(head) && is_overdue(head)) {
-      gaps.push_back(
-          stuck_step(head, "gap", "reserved for another sender, who has not used it for longer than stuck.after"));
+      gaps.push_back(stuck_step(head, SubState::kGap,
+                                "reserved for another sender, who has not used it for longer than stuck.after"));
     }
   }
   co_await chain_.apply(std::move(gaps));
@@ -188,7 +188,7 @@ awaitable<std::optional<StuckWatcher::Evidence>> StuckWatcher::gather(const Open
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     if (!receipts[i]) co_return std::nullopt;
     const auto& receipt = *receipts[i];
-    const bool ours = attempts[i].kind != kExternal;
+    const bool ours = attempts[i].kind != AttemptKind::kExternal;
     if (receipt && co_await on_own_branch(chain_, *receipt) == true) {
       facts.found.push_back({receipt->tx_hash, receipt->block_number, receipt->block_hash, receipt->succeeded});
       evidence.receipt = *receipt;
@@ -229,7 +229,7 @@ std::optional<Step> StuckWatcher::step_for(const Decision& decision, const OpenH
       return mined_step(chain_, to_match(head, *attempt), *evidence.receipt);
     }
     case Verdict::kStuckForeign:
-      return stuck_step(head, kTaken, decision.why);
+      return stuck_step(head, SubState::kNonceTaken, decision.why);
     case Verdict::kConsumedElsewhere:
       return taken_for_good_step(head, decision);
     case Verdict::kTracking:

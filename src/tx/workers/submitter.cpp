@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::size_t kBatch = 1'000;
 
-// To be signed, or signed anew: its fee was refused, and nobody can have it.
+// To be signed, or signed anew: its fee was refused, and no endpoint can have it.
 bool needs_signing(const DueSubmit& due) {
   if (!due.raw) return true;
-  return due.outcome == "refused" && (due.sub_state == to_string(evm::SubmitClass::kFeeTooLow) ||
-                                      due.sub_state == to_string(evm::SubmitClass::kUnderpriced));
+  const bool fee = due.sub_state == SubState::kFeeTooLow || due.sub_state == SubState::kUnderpriced;
+  return fee && due.outcome == AttemptOutcome::kRefused;
 }
 
 }  // namespace
@@ -60,75 +60,104 @@ awaitable<Worker::Next> Submitter::submit_due() {
 }
 
 awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vector<DueSubmit> due) {
-  std::vector<Outgoing> out;
-  if (due.empty()) co_return out;
-  std::vector<Step> steps;  // for those that cannot be signed now
+  if (due.empty()) co_return std::vector<Outgoing>();
+  std::vector<Step> unsendable;
+  auto priced = co_await price(std::move(due), unsendable);
+  auto all = co_await sign(std::move(priced), unsendable);
+
+  // Signing is deterministic: at an unchanged price the bytes are those that are stored already.
+  std::vector<Signed> fresh;
+  std::vector<DueSubmit> unchanged;
+  for (auto& tx : all) {
+    if (tx.tx_hash == tx.due.tx_hash) {
+      unchanged.push_back(std::move(tx.due));
+    } else {
+      fresh.push_back(std::move(tx));
+    }
+  }
+  auto out = co_await claim(std::move(fresh));
+  co_await chain_.apply(std::move(unsendable));
+  auto again = co_await claim_again(std::move(unchanged));
+  std::ranges::move(again, std::back_inserter(out));
+  co_return out;
+}
+
+awaitable<std::vector<Submitter::Priced>> Submitter::price(std::vector<DueSubmit> due, std::vector<Step>& unsendable) {
   std::vector<Payload> payloads;
   for (const auto& tx : due) payloads.push_back(stored_payload(tx.payload));
   const auto offers = co_await fees_->offers(payloads);
-  std::map<std::string, std::vector<std::pair<std::size_t, evm::Transaction>>> by_signer;
-  std::vector<evm::Fees> fees_of(due.size());
+  std::vector<Priced> out;
   for (std::size_t i = 0; i < due.size(); ++i) {
-    const auto& fees = offers[i];
-    if (!fees) {
-      const bool later = fees.error().kind == ErrorKind::kUnavailable;
-      steps.push_back(later ? waits(due[i], "fees_unknown", fees.error().message)
-                            : stuck(due[i], fees.error().code, fees.error().message));
-      continue;
-    }
-    fees_of[i] = *fees;
-    by_signer[due[i].lease.key.signer].emplace_back(
-        i, build_transaction(payloads[i], chain_.chain_id(), due[i].nonce, static_cast<std::uint64_t>(due[i].gas_limit),
-                             *fees));
-  }
-
-  std::vector<Claim> claims;
-  std::vector<DueSubmit> unchanged;
-  for (auto& [address, transactions] : by_signer) {
-    auto* signer = chain_.keys.find(address);
-    std::vector<evm::Transaction> plain;
-    for (auto& [i, transaction] : transactions) plain.push_back(std::move(transaction));
-    std::vector<Result<evm::SignedTransaction>> signed_ones;
-    if (signer != nullptr) {
-      signed_ones = co_await signer->sign_all(std::move(plain));
+    const auto& offer = offers[i];
+    if (offer) {
+      auto transaction = build_transaction(payloads[i], chain_.chain_id(), due[i].nonce,
+                                           static_cast<std::uint64_t>(due[i].gas_limit), *offer);
+      out.push_back({std::move(due[i]), *offer, std::move(transaction)});
+    } else if (offer.error().kind == ErrorKind::kUnavailable) {
+      unsendable.push_back(waits(due[i], SubState::kFeesUnknown, offer.error().message));
     } else {
-      signed_ones.assign(plain.size(), fail(unavailable("signer_unavailable", "this node has no key for the signer")));
+      unsendable.push_back(stuck(due[i], SubState::kNoDynamicFees, offer.error().message));
     }
-    for (std::size_t k = 0; k < transactions.size(); ++k) {
-      const auto i = transactions[k].first;
-      const auto& one = signed_ones[k];
-      if (!one) {
-        const bool later = one.error().kind == ErrorKind::kUnavailable;
-        steps.push_back(later ? waits(due[i], one.error().code, one.error().message)
-                              : stuck(due[i], one.error().code, one.error().message));
-        continue;
+  }
+  co_return out;
+}
+
+awaitable<std::vector<Submitter::Signed>> Submitter::sign(std::vector<Priced> priced, std::vector<Step>& unsendable) {
+  std::map<std::string, std::vector<Priced>> by_signer;
+  for (auto& tx : priced) by_signer[tx.due.lease.key.signer].push_back(std::move(tx));
+  std::vector<Signed> out;
+  for (auto& [signer, items] : by_signer) {
+    std::vector<evm::Transaction> transactions;
+    for (auto& item : items) transactions.push_back(std::move(item.transaction));
+    const auto results = co_await sign_for(signer, std::move(transactions));
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      auto& [due, fees, transaction] = items[i];
+      const auto& result = results[i];
+      if (result) {
+        out.push_back({std::move(due), fees, result->raw, to_hex0x(result->hash)});
+      } else if (result.error().kind == ErrorKind::kUnavailable) {
+        unsendable.push_back(waits(due, SubState::kSignerUnavailable, result.error().message));
+      } else {
+        unsendable.push_back(stuck(due, SubState::kBadTransaction, result.error().message));
       }
-      auto hash = to_hex0x(one->hash);
-      if (hash == due[i].tx_hash) {
-        unchanged.push_back(due[i]);  // the same fees give the same bytes
-        continue;
-      }
-      out.push_back({.due = due[i], .raw = to_hex0x(one->raw), .tx_hash = hash, .sent_before = false});
-      claims.push_back({.lease = due[i].lease,
-                        .tx_id = due[i].tx_id,
-                        .from = TxState::kAllocated,
-                        .previous_hash = due[i].tx_hash,
-                        .tx_hash = std::move(hash),
-                        .kind = "original",
-                        .raw = one->raw,
-                        .fees = fees_json(fees_of[i])});
     }
+  }
+  co_return out;
+}
+
+awaitable<std::vector<Result<evm::SignedTransaction>>> Submitter::sign_for(const std::string& signer,
+                                                                           std::vector<evm::Transaction> transactions) {
+  if (auto* key = chain_.keys.find(signer)) co_return co_await key->sign_all(std::move(transactions));
+  const Result<evm::SignedTransaction> none =
+      fail(unavailable("signer_unavailable", "this node has no key for the signer"));
+  co_return std::vector(transactions.size(), none);
+}
+
+// The bytes and their hash are stored before any endpoint sees them.
+awaitable<std::vector<Submitter::Outgoing>> Submitter::claim(std::vector<Signed> fresh) {
+  std::vector<Claim> claims;
+  for (const auto& tx : fresh) {
+    claims.push_back({.lease = tx.due.lease,
+                      .tx_id = tx.due.tx_id,
+                      .from = TxState::kAllocated,
+                      .previous_hash = tx.due.tx_hash,
+                      .tx_hash = tx.tx_hash,
+                      .kind = AttemptKind::kOriginal,
+                      .raw = tx.raw,
+                      .fees = fees_json(tx.fees)});
   }
   const auto claimed = co_await chain_.claim(std::move(claims));
   test_point("submitter.claimed");
-  co_await chain_.apply(std::move(steps));
-  auto kept = co_await claim_again(std::move(unchanged));
-  for (std::size_t i = 0; i < out.size(); ++i) {
+  std::vector<Outgoing> out;
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
     if (claimed[i].outcome != StepOutcome::kDone) continue;
-    out[i].claims = claimed[i].claims;
-    kept.push_back(std::move(out[i]));
+    out.push_back({.due = std::move(fresh[i].due),
+                   .raw = to_hex0x(fresh[i].raw),
+                   .tx_hash = std::move(fresh[i].tx_hash),
+                   .sent_before = false,
+                   .claims = claimed[i].claims});
   }
-  co_return kept;
+  co_return out;
 }
 
 // The bytes are stored; only the next try is claimed.
@@ -140,8 +169,8 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<D
     step.quiet = true;
     step.expect_receipt_hash = "";
     step.due_in = chain_.claim_patience();
-    // The old answer no longer counts, and the new one only if nobody claims after us (docs/correctness.md).
-    step.attempt_outcome = "unknown";
+    // The old answer no longer counts, and the new one only if no claim follows this one (docs/correctness.md).
+    step.attempt_outcome = AttemptOutcome::kUnknown;
     step.begins_broadcast = true;
     step.expect_claims = tx.claims;
     steps.push_back(std::move(step));
@@ -152,7 +181,7 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<D
     out.push_back({.due = due[i],
                    .raw = *due[i].raw,
                    .tx_hash = *due[i].tx_hash,
-                   .sent_before = due[i].outcome != "refused",
+                   .sent_before = due[i].outcome != AttemptOutcome::kRefused,
                    .claims = due[i].claims + 1});
   }
   co_return out;
@@ -173,7 +202,7 @@ awaitable<> Submitter::send(std::vector<Outgoing> out) {
 }
 
 awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& result) {
-  const auto name = std::string(to_string(result.outcome));
+  const auto answer = sub_state_of(result.outcome);
   switch (result.outcome) {
     case evm::SubmitClass::kAccepted:
       co_return accepted(tx, "accepted by the chain");
@@ -182,25 +211,25 @@ awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& resu
     case evm::SubmitClass::kNonceTooLow: {
       const auto known = co_await chain_.connector.transaction(tx.tx_hash);
       if (known && *known) co_return accepted(tx, "the chain has it already");
-      chain_.wake_stuck_watcher();  // somebody else's? The rules of finality decide
-      auto step = waits(tx.due, name, result.message);
-      step.attempt_outcome = "unknown";
+      chain_.wake_stuck_watcher();  // another sender's? The rules of finality decide
+      auto step = waits(tx.due, answer, result.message);
+      step.attempt_outcome = AttemptOutcome::kUnknown;
       co_return step;
     }
     case evm::SubmitClass::kIntrinsicGas:
     case evm::SubmitClass::kReverted:
     case evm::SubmitClass::kInvalid:
-      co_return stuck(tx.due, name, result.message);
+      co_return stuck(tx.due, answer, result.message);
     default:
       break;
   }
-  auto step = waits(tx.due, name, result.message);
+  auto step = waits(tx.due, answer, result.message);
   const bool refused = result.outcome == evm::SubmitClass::kFeeTooLow ||
                        result.outcome == evm::SubmitClass::kUnderpriced ||
                        result.outcome == evm::SubmitClass::kInsufficientFunds;
-  const bool nobody_has_it =
+  const bool no_endpoint_has_it =
       !tx.sent_before && (result.reach == evm::Reach::kNowhere || (refused && result.reach == evm::Reach::kAnswered));
-  step.attempt_outcome = nobody_has_it ? "refused" : "unknown";
+  step.attempt_outcome = no_endpoint_has_it ? AttemptOutcome::kRefused : AttemptOutcome::kUnknown;
   step.expect_claims = tx.claims;
   co_return step;
 }
@@ -208,35 +237,36 @@ awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& resu
 Step Submitter::accepted(const Outgoing& tx, std::string why) const {
   Step step(tx.due.lease, tx.due.tx_id, TxState::kAllocated, TxState::kTracking, std::move(why));
   step.expect_receipt_hash = "";
-  step.sub_state = "";
+  step.sub_state = SubState::kNone;
   step.error = "";
   step.reset_tries = true;
   step.due_in = chain_.until_resubmit();
-  step.attempt_outcome = "accepted";
-  step.events.emplace_back(
-      "TxSubmitted", event_json(tx.due.lease.key, tx.due.tx_id, {{"txHash", tx.tx_hash}, {"nonce", tx.due.nonce}}));
+  step.attempt_outcome = AttemptOutcome::kAccepted;
+  step.events.emplace_back(TxEvent::kSubmitted, event_json(tx.due.lease.key, tx.due.tx_id,
+                                                           {{"txHash", tx.tx_hash}, {"nonce", tx.due.nonce}}));
   return step;
 }
 
-// Tried again later, by itself; only the first failure of a row of them is history.
-Step Submitter::waits(const DueSubmit& due, std::string sub_state, std::string message) const {
+// Tried again later, by itself; of several failures in a row only the first goes into the history.
+Step Submitter::waits(const DueSubmit& due, SubState sub_state, std::string message) const {
   Step step(due.lease, due.tx_id, TxState::kAllocated, TxState::kAllocated, "waits: " + message);
-  step.quiet = due.retry_count > 0 || sub_state.empty();
+  step.quiet = due.retry_count > 0;
   step.expect_receipt_hash = "";
-  step.sub_state = std::move(sub_state);
+  step.sub_state = sub_state;
   step.error = std::move(message);
   step.failed_try = true;
   step.due_in = ChainContext::retry_delay(due.retry_count);
   return step;
 }
 
-Step Submitter::stuck(const DueSubmit& due, std::string sub_state, std::string message) const {
+Step Submitter::stuck(const DueSubmit& due, SubState sub_state, std::string message) const {
   Step step(due.lease, due.tx_id, TxState::kAllocated, TxState::kStuck, "no retry can cure this: " + message);
   step.expect_receipt_hash = "";
-  step.events.emplace_back("TxStuck", event_json(due.lease.key, due.tx_id,
-                                                 {{"nonce", due.nonce}, {"reason", sub_state}, {"detail", message}}));
+  step.events.emplace_back(
+      TxEvent::kStuck, event_json(due.lease.key, due.tx_id,
+                                  {{"nonce", due.nonce}, {"reason", kSubStates.name(sub_state)}, {"detail", message}}));
   step.due_in = kNever;
-  step.sub_state = std::move(sub_state);
+  step.sub_state = sub_state;
   step.error = std::move(message);
   return step;
 }

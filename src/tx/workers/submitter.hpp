@@ -1,5 +1,5 @@
-// The first broadcast: prices, signs, stores the bytes and their hash (the claim), and only then sends. Whoever takes
-// over after a crash finds the same bytes and sends the same transaction.
+// The first broadcast: prices, signs, stores the bytes and their hash (the claim), and only then sends. A node that
+// takes over after a crash finds the same bytes and sends the same transaction.
 //
 // While no endpoint has accepted or may have accepted it, a transaction whose fee is refused is signed anew at the
 // current price; after that never.
@@ -25,23 +25,40 @@ class Submitter {
   void wake() { worker_.wake(); }
 
  private:
-  // One transaction on its way out.
+  struct Priced {
+    DueSubmit due;
+    evm::Fees fees;
+    evm::Transaction transaction;
+  };
+  struct Signed {
+    DueSubmit due;
+    evm::Fees fees;
+    Bytes raw;
+    std::string tx_hash;
+  };
+  // Claimed, and on its way out.
   struct Outgoing {
     DueSubmit due;
     std::string raw;
     std::string tx_hash;
-    bool sent_before = false;  // by us or somebody before us, with an answer nobody knows
+    bool sent_before = false;  // by this or an earlier node, with an answer that is not known
     std::int64_t claims = 0;   // of these bytes, this one included
   };
 
   awaitable<Worker::Next> submit_due();
   awaitable<std::vector<Outgoing>> sign_and_claim(std::vector<DueSubmit> due);
+  // Both add to `unsendable` the steps of those that they leave out.
+  awaitable<std::vector<Priced>> price(std::vector<DueSubmit> due, std::vector<Step>& unsendable);
+  awaitable<std::vector<Signed>> sign(std::vector<Priced> priced, std::vector<Step>& unsendable);
+  awaitable<std::vector<Result<evm::SignedTransaction>>> sign_for(const std::string& signer,
+                                                                  std::vector<evm::Transaction> transactions);
+  awaitable<std::vector<Outgoing>> claim(std::vector<Signed> fresh);
   awaitable<std::vector<Outgoing>> claim_again(std::vector<DueSubmit> due);
   awaitable<> send(std::vector<Outgoing> out);
   awaitable<Step> judge(const Outgoing& tx, const evm::SendResult& result);
   Step accepted(const Outgoing& tx, std::string why) const;
-  Step waits(const DueSubmit& due, std::string sub_state, std::string message) const;
-  Step stuck(const DueSubmit& due, std::string sub_state, std::string message) const;
+  Step waits(const DueSubmit& due, SubState sub_state, std::string message) const;
+  Step stuck(const DueSubmit& due, SubState sub_state, std::string message) const;
   void count(std::string_view result, std::size_t n);
 
   ChainContext& chain_;

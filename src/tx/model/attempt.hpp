@@ -1,0 +1,28 @@
+// An attempt: a transaction that was ever signed for, or said to have, a managed transaction's nonce.
+#pragma once
+
+#include "base/name_table.hpp"
+
+namespace fencepost::tx {
+
+enum class AttemptKind { kOriginal, kCancel, kRecorded, kExternal };
+
+// tx_attempt.kind
+inline constexpr auto kAttemptKinds = name_table<AttemptKind>({
+    {AttemptKind::kOriginal, "original", "The caller's payload, signed here."},
+    {AttemptKind::kCancel, "cancel", "The operator's self-transfer at the same nonce, signed here."},
+    {AttemptKind::kRecorded, "recorded", "The caller's payload under a hash that an operator saw elsewhere."},
+    {AttemptKind::kExternal, "external", "Another sender's transaction at this nonce."},
+});
+
+// What the endpoints made of the last broadcast. None while it is under way.
+enum class AttemptOutcome { kAccepted, kRefused, kUnknown };
+
+// tx_attempt.outcome
+inline constexpr auto kAttemptOutcomes = name_table<AttemptOutcome>({
+    {AttemptOutcome::kAccepted, "accepted", "The chain has it."},
+    {AttemptOutcome::kRefused, "refused", "No endpoint can have it: only then may it be signed anew."},
+    {AttemptOutcome::kUnknown, "unknown", "An endpoint may have it."},
+});
+
+}  // namespace fencepost::tx

@@ -1,0 +1,42 @@
+// The events about a transaction, as consumers get them. docs/events.md has their fields; a test compares the two
+// lists, and this one with what the sources append.
+#pragma once
+
+#include <string>
+
+#include <boost/json/object.hpp>
+
+#include "base/name_table.hpp"
+#include "base/uuid.hpp"
+#include "tx/model/lease.hpp"
+
+namespace fencepost::tx {
+
+enum class TxEvent {
+  kAccepted,
+  kAllocated,
+  kSubmitted,
+  kReceiptUpdated,
+  kConfirmations,
+  kConfirmed,
+  kFailed,
+  kStuck,
+  kFinalityViolated,
+};
+
+inline constexpr auto kTxEvents = name_table<TxEvent>({
+    {TxEvent::kAccepted, "TxAccepted", "The transaction is stored and will be sent."},
+    {TxEvent::kAllocated, "TxAllocated", "A transaction that waited for a nonce got one."},
+    {TxEvent::kSubmitted, "TxSubmitted", "An endpoint took the transaction, or it was found on the chain."},
+    {TxEvent::kReceiptUpdated, "TxReceiptUpdated", "The transaction is in a block that is not final yet."},
+    {TxEvent::kConfirmations, "TxConfirmations", "The list of blocks that confirm the transaction has changed."},
+    {TxEvent::kConfirmed, "TxConfirmed", "The transaction is final and succeeded."},
+    {TxEvent::kFailed, "TxFailed", "The nonce is finally used up and the payload was not carried out."},
+    {TxEvent::kStuck, "TxStuck", "The transaction waits for an operator or for the chain."},
+    {TxEvent::kFinalityViolated, "TxFinalityViolated", "A reorganization undid a transaction that had ended."},
+});
+
+// The JSON of an event about a transaction: {"txId", "chainId", "signer", …more}.
+std::string event_json(const SignerKey& key, const Uuid& tx_id, boost::json::object more = {});
+
+}  // namespace fencepost::tx

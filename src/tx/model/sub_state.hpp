@@ -1,0 +1,81 @@
+// managed_tx.sub_state: why a transaction is where it is, in one word. Callers see it as `subState`.
+#pragma once
+
+#include "base/name_table.hpp"
+#include "evm/submit_class.hpp"
+
+namespace fencepost::tx {
+
+enum class SubState {
+  kNone,  // NULL in the table
+  kExternal,
+  kGapFill,
+  kFeesUnknown,
+  kNoDynamicFees,
+  kSignerUnavailable,
+  kBadTransaction,
+  kNonceTooLow,
+  kNonceTooHigh,
+  kUnderpriced,
+  kFeeTooLow,
+  kInsufficientFunds,
+  kIntrinsicGas,
+  kInvalid,
+  kTransient,
+  kUnknown,
+  kMined,
+  kReorged,
+  kRecorded,
+  kCancelling,
+  kNoReceipt,
+  kGap,
+  kNonceTaken,
+  kReverted,
+  kCancelledByOperator,
+  kNonceConsumedElsewhere,
+  kFinalityViolated,
+};
+
+inline constexpr auto kSubStates = name_table<SubState>({
+    {SubState::kNone, "", "Nothing to say beyond the state."},
+    // What the row is for, when it is not a caller's transaction.
+    {SubState::kExternal, "external", "Keeps the place of a nonce that another sender of a shared signer uses."},
+    {SubState::kGapFill, "gap_fill", "An operator's self-transfer at a nonce that no transaction had."},
+    // ALLOCATED waits, or STUCK before anything was sent.
+    {SubState::kFeesUnknown, "fees_unknown", "Waits: no endpoint says what a transaction costs."},
+    {SubState::kNoDynamicFees, "no_dynamic_fees", "The caller gave maxFeePerGas, and the chain has no base fee."},
+    {SubState::kSignerUnavailable, "signer_unavailable", "Waits: this node has no key for the signer."},
+    {SubState::kBadTransaction, "bad_transaction", "The signer refuses to sign it."},
+    // The endpoints' answer to a broadcast, named as evm::SubmitClass.
+    {SubState::kNonceTooLow, "nonce_too_low", "The endpoint says that the nonce is used up."},
+    {SubState::kNonceTooHigh, "nonce_too_high", "The endpoint wants the nonces before it first."},
+    {SubState::kUnderpriced, "underpriced", "Another transaction at this nonce pays as much."},
+    {SubState::kFeeTooLow, "fee_too_low", "The fee cap is under what the chain or the endpoint asks."},
+    {SubState::kInsufficientFunds, "insufficient_funds", "The signer's balance does not cover value and fees."},
+    {SubState::kIntrinsicGas, "intrinsic_gas", "Its gas is under the intrinsic cost."},
+    {SubState::kInvalid, "invalid", "The endpoint calls it malformed, or meant for another chain."},
+    {SubState::kTransient, "transient", "The endpoint could not take it now."},
+    {SubState::kUnknown, "unknown", "The endpoint's answer leaves open what became of it."},
+    // TRACKING.
+    {SubState::kMined, "mined", "In a block that is not final yet."},
+    {SubState::kReorged, "reorged", "A reorganization dropped its block; it is broadcast again."},
+    {SubState::kRecorded, "recorded", "An operator recorded a hash that was broadcast outside Fencepost."},
+    {SubState::kCancelling, "cancelling", "An operator's cancel was signed; either of the two may be mined."},
+    // STUCK.
+    {SubState::kNoReceipt, "no_receipt", "No receipt for longer than stuck.after."},
+    {SubState::kGap, "gap", "The other sender has not used the nonce for longer than stuck.after."},
+    {SubState::kNonceTaken, "nonce_taken", "A transaction that is not ours has taken the nonce."},
+    // FAILED_FINAL; `reverted` is also an endpoint's refusal, and then STUCK.
+    {SubState::kReverted, "reverted", "Its execution failed."},
+    {SubState::kCancelledByOperator, "cancelled_by_operator", "The operator's cancel is final."},
+    {SubState::kNonceConsumedElsewhere, "nonce_consumed_elsewhere",
+     "Another sender's transaction at its nonce is final."},
+    // CONFIRMED or FAILED_FINAL.
+    {SubState::kFinalityViolated, "finality_violated",
+     "A reorganization undid its block after the transaction had ended."},
+});
+
+// Why an endpoint did not take a broadcast. kNone for the two answers that take it.
+SubState sub_state_of(evm::SubmitClass answer);
+
+}  // namespace fencepost::tx
