@@ -10,10 +10,18 @@ namespace fencepost::tx {
 
 using pg::Statement;
 
-namespace sql {
+namespace {
+
+pg::Bytes to_pg(const Bytes& raw) {
+  pg::Bytes bytes(raw.size());
+  std::memcpy(bytes.data(), raw.data(), raw.size());
+  return bytes;
+}
+
+}  // namespace
 
 // Signing is deterministic: the same fees give the same bytes, and then it is the same attempt, sent again.
-const Statement kClaimAttempts{"tx_claim", R"(
+const Statement sql::kClaimAttempts{"tx_claim", R"(
   WITH claim AS MATERIALIZED (
     SELECT c.*,
            coalesce((SELECT true FROM signer_lease AS l
@@ -76,56 +84,6 @@ const Statement kClaimAttempts{"tx_claim", R"(
    GROUP BY o.tx_hash
    ORDER BY max(o.ord))"};
 
-const Statement kDueResubmits{"tx_due_resubmits", R"(
-  SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id
-    FROM managed_tx AS t
-    JOIN signer_lease AS l
-      ON l.chain_id = t.chain_id AND l.signer = t.signer
-     AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
-   WHERE t.chain_id = $2
-     AND t.state IN ('TRACKING', 'STUCK')
-     AND t.receipt_block IS NULL
-     AND t.next_resubmit_at <= statement_timestamp()
-   ORDER BY t.next_resubmit_at
-   LIMIT $3)"};
-
-const Statement kClaimResubmits{"tx_claim_resubmits", R"(
-  WITH claimed AS (
-    UPDATE managed_tx AS t
-       SET last_submit_at = clock_timestamp(),
-           next_resubmit_at = clock_timestamp() + make_interval(secs => $6 / 1000.0),
-           fencing_token = w.token,
-           updated_at = clock_timestamp()
-      FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
-      JOIN signer_lease AS l
-        ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token
-     WHERE l.owner_node = $1
-       AND l.expires_at > clock_timestamp()
-       AND t.tx_id = w.tx_id
-       AND t.state IN ('TRACKING', 'STUCK')
-       AND t.receipt_block IS NULL
-       AND t.next_resubmit_at <= clock_timestamp()
-    RETURNING t.chain_id, t.signer, w.token, t.tx_id, t.state, t.nonce, t.tx_hash, t.retry_count,
-              t.next_resubmit_at::text AS due_at
-  )
-  SELECT c.*, '0x' || encode(a.raw, 'hex') AS raw
-    FROM claimed AS c
-    JOIN tx_attempt AS a ON a.chain_id = c.chain_id AND a.tx_hash = c.tx_hash
-   WHERE a.raw IS NOT NULL
-   ORDER BY c.signer, c.nonce)"};
-
-}  // namespace sql
-
-namespace {
-
-pg::Bytes to_pg(const Bytes& raw) {
-  pg::Bytes bytes(raw.size());
-  std::memcpy(bytes.data(), raw.data(), raw.size());
-  return bytes;
-}
-
-}  // namespace
-
 pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& claims,
                            std::chrono::milliseconds interval) {
   FencedRows rows;
@@ -156,6 +114,31 @@ awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string n
   co_return out;
 }
 
+const Statement sql::kClaimResubmits{"tx_claim_resubmits", R"(
+  WITH claimed AS (
+    UPDATE managed_tx AS t
+       SET last_submit_at = clock_timestamp(),
+           next_resubmit_at = clock_timestamp() + make_interval(secs => $6 / 1000.0),
+           fencing_token = w.token,
+           updated_at = clock_timestamp()
+      FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
+      JOIN signer_lease AS l
+        ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token
+     WHERE l.owner_node = $1
+       AND l.expires_at > clock_timestamp()
+       AND t.tx_id = w.tx_id
+       AND t.state IN ('TRACKING', 'STUCK')
+       AND t.receipt_block IS NULL
+       AND t.next_resubmit_at <= clock_timestamp()
+    RETURNING t.chain_id, t.signer, w.token, t.tx_id, t.state, t.nonce, t.tx_hash, t.retry_count,
+              t.next_resubmit_at::text AS due_at
+  )
+  SELECT c.*, '0x' || encode(a.raw, 'hex') AS raw
+    FROM claimed AS c
+    JOIN tx_attempt AS a ON a.chain_id = c.chain_id AND a.tx_hash = c.tx_hash
+   WHERE a.raw IS NOT NULL
+   ORDER BY c.signer, c.nonce)"};
+
 namespace {
 
 using DueRow = std::pair<SignerLease, Uuid>;
@@ -185,6 +168,19 @@ awaitable<std::vector<std::optional<Resubmit>>> claim_due(pg::Pool& pool, const 
 }
 
 }  // namespace
+
+const Statement sql::kDueResubmits{"tx_due_resubmits", R"(
+  SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id
+    FROM managed_tx AS t
+    JOIN signer_lease AS l
+      ON l.chain_id = t.chain_id AND l.signer = t.signer
+     AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
+   WHERE t.chain_id = $2
+     AND t.state IN ('TRACKING', 'STUCK')
+     AND t.receipt_block IS NULL
+     AND t.next_resubmit_at <= statement_timestamp()
+   ORDER BY t.next_resubmit_at
+   LIMIT $3)"};
 
 awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                  std::chrono::milliseconds interval, std::size_t limit) {

@@ -14,7 +14,84 @@ namespace fencepost::tx {
 
 using pg::Statement;
 
-namespace sql {
+namespace {
+
+CreateOutcome outcome_of(std::string_view text) {
+  if (text == "created") return CreateOutcome::kCreated;
+  if (text == "existing") return CreateOutcome::kExisting;
+  if (text == "conflict") return CreateOutcome::kConflict;
+  if (text == "reconcile") return CreateOutcome::kNeedsReconcile;
+  return CreateOutcome::kFenced;
+}
+
+pg::Bytes to_bytes(std::string_view raw) {
+  pg::Bytes bytes(raw.size());
+  std::memcpy(bytes.data(), raw.data(), raw.size());
+  return bytes;
+}
+
+struct AllotmentColumns : FencedLeases {
+  std::vector<std::int64_t> windows;
+
+  explicit AllotmentColumns(const std::vector<Allotment>& allotments) {
+    for (const auto& a : allotments) {
+      add(a.lease);
+      windows.push_back(a.max_in_flight);
+    }
+  }
+};
+
+// For each item the place, counted from 1, of the first one in the batch that is the same request.
+std::vector<std::int64_t> first_places(const std::vector<NewTx>& items) {
+  std::map<std::pair<SignerKey, std::string_view>, std::int64_t> seen;
+  std::vector<std::int64_t> places;
+  places.reserve(items.size());
+  for (const auto& item : items) {
+    const auto place = static_cast<std::int64_t>(places.size()) + 1;
+    places.push_back(item.request_id ? seen.try_emplace({item.key, *item.request_id}, place).first->second : place);
+  }
+  return places;
+}
+
+pg::Params create_params(const std::string& node, const AllotmentColumns& w, const std::vector<Allotment>& allotments,
+                         const std::vector<NewTx>& items) {
+  std::map<SignerKey, std::int64_t> slots;
+  for (const auto& a : allotments) slots.emplace(a.lease.key, static_cast<std::int64_t>(slots.size()) + 1);
+  std::vector<std::int64_t> slot, gas;
+  std::vector<std::string_view> payloads;
+  std::vector<Uuid> ids;
+  std::vector<std::optional<std::string>> requests;
+  std::vector<pg::Bytes> hashes;
+  for (const auto& item : items) {
+    slot.push_back(slots.at(item.key));
+    ids.push_back(item.tx_id);
+    requests.push_back(item.request_id);
+    payloads.emplace_back(item.payload);
+    hashes.push_back(to_bytes(item.payload_hash));
+    gas.push_back(item.gas_limit);
+  }
+  return pg::Params::of(node, w.chains, w.signers, w.tokens, w.windows, slot, first_places(items), ids, requests,
+                        payloads, hashes, gas);
+}
+
+// A transaction that the batch has just made, as the table now has it.
+ManagedTx new_managed_tx(const NewTx& item, const pg::Row& row) {
+  ManagedTx tx;
+  tx.tx_id = item.tx_id;
+  tx.key = item.key;
+  tx.request_id = item.request_id;
+  tx.creation_seq = row.get<std::int64_t>("new_creation_seq");
+  tx.nonce = row.get<std::optional<std::int64_t>>("new_nonce");
+  tx.payload = boost::json::parse(item.payload);
+  tx.gas_limit = item.gas_limit;
+  tx.state = tx.nonce ? TxState::kAllocated : TxState::kCreated;
+  tx.fencing_token = row.get<std::int64_t>("new_token");
+  tx.created_at = tx.updated_at = row.get<TimePoint>("new_at");
+  if (tx.nonce) tx.next_resubmit_at = tx.created_at;
+  return tx;
+}
+
+}  // namespace
 
 // Never ON CONFLICT: a nonce that is numbered and then not inserted would be a hole.
 //
@@ -24,7 +101,7 @@ namespace sql {
 // Three things keep the cost in line with the number of items, whatever the planner believes: generate_subscripts makes
 // it expect many items, so that they are joined by hash; the CASE keeps it from multiplying the odds of a lease being
 // held; and LATERAL … LIMIT 1 leaves it no way but the index.
-const Statement kCreateBatch{"tx_create_batch", R"(
+const Statement sql::kCreateBatch{"tx_create_batch", R"(
   WITH held AS MATERIALIZED (
     SELECT w.slot, w.chain_id, w.signer, w.token, c.next_nonce, c.next_creation, c.needs_reconcile,
            CASE WHEN c.next_nonce IS NULL THEN 0
@@ -120,7 +197,36 @@ const Statement kCreateBatch{"tx_create_batch", R"(
     LEFT JOIN LATERAL (SELECT * FROM managed_tx AS t WHERE t.tx_id = i.known_id LIMIT 1) AS t ON true
    ORDER BY i.ord)"};
 
-const Statement kPromote{"tx_promote", R"(
+pg::Batch create_statements(const std::string& node, const std::vector<Allotment>& allotments,
+                            const std::vector<NewTx>& items) {
+  const AllotmentColumns w(allotments);
+  auto batch = fence_cursors(node, w);
+  batch.add_params(sql::kCreateBatch, create_params(node, w, allotments, items));
+  return batch;
+}
+
+awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string node, std::vector<Allotment> allotments,
+                                                  std::vector<NewTx> items) {
+  const auto rows = co_await run_fenced(pool, create_statements(node, allotments, items));
+  const auto first = first_places(items);
+  std::vector<CreateResult> out;
+  out.reserve(items.size());
+  if (static_cast<std::size_t>(rows.size()) != items.size()) {
+    throw Exception(internal("create_mismatch", "the create batch lost an item"));
+  }
+  for (const auto row : rows) {
+    CreateResult result{.outcome = outcome_of(row.get<std::string_view>("outcome")), .tx = std::nullopt};
+    if (!row.is_null("tx_id")) {
+      result.tx = read_managed_tx(row);
+    } else if (!row.is_null("new_at")) {
+      result.tx = new_managed_tx(items[static_cast<std::size_t>(first[out.size()]) - 1], row);
+    }
+    out.push_back(std::move(result));
+  }
+  co_return out;
+}
+
+const Statement sql::kPromote{"tx_promote", R"(
   WITH held AS MATERIALIZED (
     SELECT w.chain_id, w.signer, w.token, c.next_nonce,
            CASE WHEN w.max_in_flight = 0 THEN 1000
@@ -187,133 +293,6 @@ const Statement kPromote{"tx_promote", R"(
     FROM numbered
    ORDER BY chain_id, signer, nonce)"};
 
-// Without a lock, so only a hint: whoever promotes counts again. LIMIT 1 in place of EXISTS, which the planner may turn
-// into a join of all signers with all that wait.
-const Statement kWaiting{"tx_signers_waiting", R"(
-  SELECT w.chain_id, w.signer
-    FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w(chain_id, signer, max_in_flight)
-   WHERE (SELECT true FROM managed_tx AS t
-           WHERE t.chain_id = w.chain_id AND t.signer = w.signer AND t.state = 'CREATED'
-           LIMIT 1)
-     AND (w.max_in_flight = 0
-          OR w.max_in_flight > (SELECT count(*)
-                                  FROM (SELECT FROM managed_tx AS t
-                                         WHERE t.chain_id = w.chain_id AND t.signer = w.signer
-                                           AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-                                           AND t.receipt_block IS NULL
-                                           AND t.sub_state IS DISTINCT FROM 'external'
-                                         LIMIT w.max_in_flight) AS in_flight)))"};
-
-}  // namespace sql
-
-namespace {
-
-CreateOutcome outcome_of(std::string_view text) {
-  if (text == "created") return CreateOutcome::kCreated;
-  if (text == "existing") return CreateOutcome::kExisting;
-  if (text == "conflict") return CreateOutcome::kConflict;
-  if (text == "reconcile") return CreateOutcome::kNeedsReconcile;
-  return CreateOutcome::kFenced;
-}
-
-pg::Bytes to_bytes(std::string_view raw) {
-  pg::Bytes bytes(raw.size());
-  std::memcpy(bytes.data(), raw.data(), raw.size());
-  return bytes;
-}
-
-struct AllotmentColumns : FencedLeases {
-  std::vector<std::int64_t> windows;
-
-  explicit AllotmentColumns(const std::vector<Allotment>& allotments) {
-    for (const auto& a : allotments) {
-      add(a.lease);
-      windows.push_back(a.max_in_flight);
-    }
-  }
-};
-
-// For each item the place, counted from 1, of the first one in the batch that is the same request.
-std::vector<std::int64_t> first_places(const std::vector<NewTx>& items) {
-  std::map<std::pair<SignerKey, std::string_view>, std::int64_t> seen;
-  std::vector<std::int64_t> places;
-  places.reserve(items.size());
-  for (const auto& item : items) {
-    const auto place = static_cast<std::int64_t>(places.size()) + 1;
-    places.push_back(item.request_id ? seen.try_emplace({item.key, *item.request_id}, place).first->second : place);
-  }
-  return places;
-}
-
-pg::Params create_params(const std::string& node, const AllotmentColumns& w, const std::vector<Allotment>& allotments,
-                         const std::vector<NewTx>& items) {
-  std::map<SignerKey, std::int64_t> slots;
-  for (const auto& a : allotments) slots.emplace(a.lease.key, static_cast<std::int64_t>(slots.size()) + 1);
-  std::vector<std::int64_t> slot, gas;
-  std::vector<std::string_view> payloads;
-  std::vector<Uuid> ids;
-  std::vector<std::optional<std::string>> requests;
-  std::vector<pg::Bytes> hashes;
-  for (const auto& item : items) {
-    slot.push_back(slots.at(item.key));
-    ids.push_back(item.tx_id);
-    requests.push_back(item.request_id);
-    payloads.emplace_back(item.payload);
-    hashes.push_back(to_bytes(item.payload_hash));
-    gas.push_back(item.gas_limit);
-  }
-  return pg::Params::of(node, w.chains, w.signers, w.tokens, w.windows, slot, first_places(items), ids, requests,
-                        payloads, hashes, gas);
-}
-
-// A transaction that the batch has just made, as the table now has it.
-ManagedTx new_managed_tx(const NewTx& item, const pg::Row& row) {
-  ManagedTx tx;
-  tx.tx_id = item.tx_id;
-  tx.key = item.key;
-  tx.request_id = item.request_id;
-  tx.creation_seq = row.get<std::int64_t>("new_creation_seq");
-  tx.nonce = row.get<std::optional<std::int64_t>>("new_nonce");
-  tx.payload = boost::json::parse(item.payload);
-  tx.gas_limit = item.gas_limit;
-  tx.state = tx.nonce ? TxState::kAllocated : TxState::kCreated;
-  tx.fencing_token = row.get<std::int64_t>("new_token");
-  tx.created_at = tx.updated_at = row.get<TimePoint>("new_at");
-  if (tx.nonce) tx.next_resubmit_at = tx.created_at;
-  return tx;
-}
-
-}  // namespace
-
-pg::Batch create_statements(const std::string& node, const std::vector<Allotment>& allotments,
-                            const std::vector<NewTx>& items) {
-  const AllotmentColumns w(allotments);
-  auto batch = fence_cursors(node, w);
-  batch.add_params(sql::kCreateBatch, create_params(node, w, allotments, items));
-  return batch;
-}
-
-awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string node, std::vector<Allotment> allotments,
-                                                  std::vector<NewTx> items) {
-  const auto rows = co_await run_fenced(pool, create_statements(node, allotments, items));
-  const auto first = first_places(items);
-  std::vector<CreateResult> out;
-  out.reserve(items.size());
-  if (static_cast<std::size_t>(rows.size()) != items.size()) {
-    throw Exception(internal("create_mismatch", "the create batch lost an item"));
-  }
-  for (const auto row : rows) {
-    CreateResult result{.outcome = outcome_of(row.get<std::string_view>("outcome")), .tx = std::nullopt};
-    if (!row.is_null("tx_id")) {
-      result.tx = read_managed_tx(row);
-    } else if (!row.is_null("new_at")) {
-      result.tx = new_managed_tx(items[static_cast<std::size_t>(first[out.size()]) - 1], row);
-    }
-    out.push_back(std::move(result));
-  }
-  co_return out;
-}
-
 pg::Batch promote_statements(const std::string& node, const std::vector<Allotment>& allotments) {
   const AllotmentColumns w(allotments);
   auto batch = fence_cursors(node, w);
@@ -327,6 +306,23 @@ awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std:
   for (const auto row : rows) out.push_back({read_key(row), row.get<Uuid>("tx_id"), row.get<std::int64_t>("nonce")});
   co_return out;
 }
+
+// Without a lock, so only a hint: whoever promotes counts again. LIMIT 1 in place of EXISTS, which the planner may turn
+// into a join of all signers with all that wait.
+const Statement sql::kWaiting{"tx_signers_waiting", R"(
+  SELECT w.chain_id, w.signer
+    FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w(chain_id, signer, max_in_flight)
+   WHERE (SELECT true FROM managed_tx AS t
+           WHERE t.chain_id = w.chain_id AND t.signer = w.signer AND t.state = 'CREATED'
+           LIMIT 1)
+     AND (w.max_in_flight = 0
+          OR w.max_in_flight > (SELECT count(*)
+                                  FROM (SELECT FROM managed_tx AS t
+                                         WHERE t.chain_id = w.chain_id AND t.signer = w.signer
+                                           AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+                                           AND t.receipt_block IS NULL
+                                           AND t.sub_state IS DISTINCT FROM 'external'
+                                         LIMIT w.max_in_flight) AS in_flight)))"};
 
 awaitable<std::vector<SignerKey>> signers_waiting(pg::Pool& pool, std::vector<Allotment> allotments) {
   const AllotmentColumns w(allotments);

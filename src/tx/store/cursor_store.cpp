@@ -4,9 +4,19 @@
 #include "tx/store/read_row.hpp"
 
 namespace fencepost::tx {
-namespace {
 
 using pg::Statement;
+
+namespace {
+
+CursorOutcome outcome_of(std::string_view text) {
+  if (text == "seeded") return CursorOutcome::kSeeded;
+  if (text == "advanced") return CursorOutcome::kAdvanced;
+  if (text == "mismatch") return CursorOutcome::kMismatch;
+  return CursorOutcome::kUnchanged;
+}
+
+}  // namespace
 
 // At most 1,000 places are kept for others; a jump beyond that is no neighbour's doing and needs an operator.
 constexpr Statement kObserve{"tx_cursor_observe", R"(
@@ -56,21 +66,6 @@ constexpr Statement kObserve{"tx_cursor_observe", R"(
   )
   SELECT ord, outcome, next_nonce FROM moved)"};
 
-constexpr Statement kRead{"tx_cursor_read", R"(
-  SELECT c.chain_id, c.signer, c.next_nonce, c.chain_nonce, c.needs_reconcile,
-         coalesce(c.chain_nonce_at, '-infinity') <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS is_old
-    FROM signer_nonce_cursor AS c
-    JOIN unnest($1::bigint[], $2::text[]) AS w(chain_id, signer) USING (chain_id, signer))"};
-
-CursorOutcome outcome_of(std::string_view text) {
-  if (text == "seeded") return CursorOutcome::kSeeded;
-  if (text == "advanced") return CursorOutcome::kAdvanced;
-  if (text == "mismatch") return CursorOutcome::kMismatch;
-  return CursorOutcome::kUnchanged;
-}
-
-}  // namespace
-
 pg::Batch observe_statements(const std::string& node, const std::vector<ChainNonce>& observed) {
   FencedLeases w;
   std::vector<std::int64_t> nonces;
@@ -96,6 +91,12 @@ awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::s
   }
   co_return out;
 }
+
+constexpr Statement kRead{"tx_cursor_read", R"(
+  SELECT c.chain_id, c.signer, c.next_nonce, c.chain_nonce, c.needs_reconcile,
+         coalesce(c.chain_nonce_at, '-infinity') <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS is_old
+    FROM signer_nonce_cursor AS c
+    JOIN unnest($1::bigint[], $2::text[]) AS w(chain_id, signer) USING (chain_id, signer))"};
 
 awaitable<std::vector<Cursor>> read_cursors(pg::Pool& pool, std::vector<SignerLease> leases,
                                             std::chrono::milliseconds timeout) {

@@ -14,90 +14,26 @@ namespace fencepost::tx {
 
 using pg::Statement;
 
-namespace sql {
+namespace {
 
-const Statement kPrepareLeases{"tx_lease_prepare", R"(
-  INSERT INTO signer_lease (chain_id, signer, owner_node, fencing_token, expires_at)
-  SELECT $1, s, '', 0, '-infinity'
-    FROM unnest($2::text[]) AS s
-   ORDER BY s
-      ON CONFLICT DO NOTHING)"};
+std::vector<SignerLease> read_leases(const pg::ResultSet& rows) {
+  std::vector<SignerLease> leases;
+  for (const auto row : rows) leases.push_back({read_key(row), row.get<std::int64_t>("fencing_token")});
+  return leases;
+}
 
-const Statement kPrepareCursors{"tx_cursor_prepare", R"(
-  INSERT INTO signer_nonce_cursor (chain_id, signer)
-  SELECT $1, s
-    FROM unnest($2::text[]) AS s
-   ORDER BY s
-      ON CONFLICT DO NOTHING)"};
+std::vector<SignerKey> read_keys(const pg::ResultSet& rows) {
+  std::vector<SignerKey> keys;
+  for (const auto row : rows) keys.push_back(read_key(row));
+  return keys;
+}
 
-// FOR UPDATE waits for every transaction that has passed the fence (FOR KEY SHARE) and not ended yet; a plain UPDATE
-// would not. After a wait PostgreSQL checks the conditions again on the row as it then is.
-const Statement kAcquireLeases{"tx_lease_acquire", R"(
-  WITH free AS MATERIALIZED (
-    SELECT chain_id,
-           signer,
-           owner_node = $1 AND expires_at > clock_timestamp() - make_interval(secs => $5 / 1000.0) AS mine
-      FROM signer_lease
-     WHERE chain_id = $2
-       AND signer = ANY ($3::text[])
-       AND (owner_node = $1 OR expires_at <= clock_timestamp() - make_interval(secs => $5 / 1000.0))
-     ORDER BY chain_id, signer
-       FOR UPDATE
-  )
-  UPDATE signer_lease AS l
-     SET owner_node = $1,
-         fencing_token = l.fencing_token + CASE WHEN free.mine THEN 0 ELSE 1 END,
-         expires_at = clock_timestamp() + make_interval(secs => $4 / 1000.0),
-         updated_at = clock_timestamp()
-    FROM free
-   WHERE l.chain_id = free.chain_id
-     AND l.signer = free.signer
-  RETURNING l.chain_id, l.signer, l.fencing_token, NOT free.mine AS taken)"};
-
-// FOR NO KEY UPDATE neither waits for writers (KEY SHARE) nor lets them wait; SKIP LOCKED steps over a row that
-// somebody is just taking, so that one takeover does not cost this node all its other leases.
-const Statement kRenewLeases{"tx_lease_renew", R"(
-  WITH mine AS MATERIALIZED (
-    SELECT l.chain_id, l.signer
-      FROM signer_lease AS l
-      JOIN unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
-        ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
-     WHERE l.owner_node = $1
-       AND l.expires_at > clock_timestamp() - make_interval(secs => $6 / 1000.0)
-       FOR NO KEY UPDATE OF l SKIP LOCKED
-  )
-  UPDATE signer_lease AS l
-     SET expires_at = clock_timestamp() + make_interval(secs => $5 / 1000.0),
-         updated_at = clock_timestamp()
-    FROM mine
-   WHERE l.chain_id = mine.chain_id
-     AND l.signer = mine.signer
-  RETURNING l.chain_id, l.signer, l.fencing_token)"};
-
-// Whoever of our own still writes under it holds KEY SHARE, and the next owner waits for that. In order, like every
-// other lock of several leases.
-const Statement kReleaseLeases{"tx_lease_release", R"(
-  WITH mine AS MATERIALIZED (
-    SELECT l.chain_id, l.signer
-      FROM signer_lease AS l
-      JOIN unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
-        ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
-     WHERE l.owner_node = $1
-     ORDER BY l.chain_id, l.signer
-       FOR NO KEY UPDATE OF l SKIP LOCKED
-  )
-  UPDATE signer_lease AS l
-     SET owner_node = '',
-         expires_at = '-infinity',
-         updated_at = clock_timestamp()
-    FROM mine
-   WHERE l.chain_id = mine.chain_id
-     AND l.signer = mine.signer)"};
+}  // namespace
 
 // Those that hold up the backend, directly or behind others, and wait for nobody's lock themselves: a session that
 // does is another node that wants the same lease, or somebody's next victim. Only sessions of nodes are ended: whoever
 // looks around with psql and holds a lock is not ours to end.
-const Statement kTerminateBlockers{"tx_lease_terminate_blockers", R"(
+const Statement sql::kTerminateBlockers{"tx_lease_terminate_blockers", R"(
   WITH RECURSIVE blocking(pid) AS (
     SELECT unnest(pg_blocking_pids($1::integer))
      UNION
@@ -112,93 +48,7 @@ const Statement kTerminateBlockers{"tx_lease_terminate_blockers", R"(
     JOIN pg_stat_activity AS a USING (pid)
    WHERE a.wait_event_type IS DISTINCT FROM 'Lock')"};
 
-// What a former owner left half done is looked at now rather than when its timers say; a cancel too, which it may have
-// claimed and not sent. A row that is locked is being worked on already, and waiting for it here could mean waiting in
-// a circle.
-const Statement kMakeDue{"tx_lease_make_due", R"(
-  WITH left_open AS MATERIALIZED (
-    SELECT tx_id
-      FROM managed_tx
-     WHERE chain_id = $1
-       AND signer = ANY ($2::text[])
-       AND state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-       AND receipt_block IS NULL
-       FOR NO KEY UPDATE SKIP LOCKED
-  )
-  UPDATE managed_tx AS t
-     SET next_resubmit_at = CASE WHEN t.state = 'ALLOCATED' OR t.sub_state = 'cancelling' THEN clock_timestamp()
-                                 ELSE t.next_resubmit_at
-                            END,
-         last_receipt_check = NULL
-    FROM left_open
-   WHERE t.tx_id = left_open.tx_id)"};
-
-const Statement kOrphans{"tx_lease_orphans", R"(
-  SELECT l.chain_id, l.signer
-    FROM signer_lease AS l
-   WHERE l.chain_id = ANY ($1::bigint[])
-     AND l.expires_at <= clock_timestamp() - make_interval(secs => $2 / 1000.0)
-     AND (SELECT true FROM managed_tx AS t  -- LIMIT 1: not to be turned into a join
-           WHERE t.chain_id = l.chain_id
-             AND t.signer = l.signer
-             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
-           LIMIT 1)
-   ORDER BY random()
-   LIMIT $3)"};
-
-const Statement kIdle{"tx_lease_idle", R"(
-  SELECT w.chain_id, w.signer
-    FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)
-   WHERE (SELECT true FROM managed_tx AS t
-           WHERE t.chain_id = w.chain_id
-             AND t.signer = w.signer
-             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
-           LIMIT 1) IS NULL)"};
-
-}  // namespace sql
-
 namespace {
-
-constexpr Statement kTell{"tx_lease_tell", "SELECT pg_notify($1, '')"};
-
-constexpr Statement kFind{"tx_lease_find", R"(
-  SELECT w.ord, l.owner_node, l.fencing_token,
-         l.expires_at <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS expired,
-         coalesce(n.advertise_url, '') AS advertise_url
-    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS w(chain_id, signer, ord)
-    JOIN signer_lease AS l ON l.chain_id = w.chain_id AND l.signer = w.signer
-    LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node)"};
-
-// One column of each lease, as arrays for unnest.
-struct LeaseColumns {
-  std::vector<std::int64_t> chains;
-  std::vector<std::string> signers;
-  std::vector<std::int64_t> tokens;
-
-  explicit LeaseColumns(const std::vector<SignerLease>& leases) {
-    for (const auto& lease : leases) {
-      chains.push_back(lease.key.chain_id);
-      signers.push_back(lease.key.signer);
-      tokens.push_back(lease.fencing_token);
-    }
-  }
-};
-
-SignerKey read_key(const pg::Row& row) {
-  return {row.get<std::int64_t>("chain_id"), row.get<std::string>("signer")};
-}
-
-std::vector<SignerLease> read_leases(const pg::ResultSet& rows) {
-  std::vector<SignerLease> leases;
-  for (const auto row : rows) leases.push_back({read_key(row), row.get<std::int64_t>("fencing_token")});
-  return leases;
-}
-
-std::vector<SignerKey> read_keys(const pg::ResultSet& rows) {
-  std::vector<SignerKey> keys;
-  for (const auto row : rows) keys.push_back(read_key(row));
-  return keys;
-}
 
 constexpr auto kPatience = std::chrono::milliseconds(1000);  // with writers of an expired owner
 
@@ -270,6 +120,65 @@ awaitable<pg::ResultSet> take_over(pg::Pool& pool, const pg::Batch& batch) {
 
 }  // namespace
 
+const Statement sql::kPrepareLeases{"tx_lease_prepare", R"(
+  INSERT INTO signer_lease (chain_id, signer, owner_node, fencing_token, expires_at)
+  SELECT $1, s, '', 0, '-infinity'
+    FROM unnest($2::text[]) AS s
+   ORDER BY s
+      ON CONFLICT DO NOTHING)"};
+
+const Statement sql::kPrepareCursors{"tx_cursor_prepare", R"(
+  INSERT INTO signer_nonce_cursor (chain_id, signer)
+  SELECT $1, s
+    FROM unnest($2::text[]) AS s
+   ORDER BY s
+      ON CONFLICT DO NOTHING)"};
+
+// FOR UPDATE waits for every transaction that has passed the fence (FOR KEY SHARE) and not ended yet; a plain UPDATE
+// would not. After a wait PostgreSQL checks the conditions again on the row as it then is.
+const Statement sql::kAcquireLeases{"tx_lease_acquire", R"(
+  WITH free AS MATERIALIZED (
+    SELECT chain_id,
+           signer,
+           owner_node = $1 AND expires_at > clock_timestamp() - make_interval(secs => $5 / 1000.0) AS mine
+      FROM signer_lease
+     WHERE chain_id = $2
+       AND signer = ANY ($3::text[])
+       AND (owner_node = $1 OR expires_at <= clock_timestamp() - make_interval(secs => $5 / 1000.0))
+     ORDER BY chain_id, signer
+       FOR UPDATE
+  )
+  UPDATE signer_lease AS l
+     SET owner_node = $1,
+         fencing_token = l.fencing_token + CASE WHEN free.mine THEN 0 ELSE 1 END,
+         expires_at = clock_timestamp() + make_interval(secs => $4 / 1000.0),
+         updated_at = clock_timestamp()
+    FROM free
+   WHERE l.chain_id = free.chain_id
+     AND l.signer = free.signer
+  RETURNING l.chain_id, l.signer, l.fencing_token, NOT free.mine AS taken)"};
+
+// What a former owner left half done is looked at now rather than when its timers say; a cancel too, which it may have
+// claimed and not sent. A row that is locked is being worked on already, and waiting for it here could mean waiting in
+// a circle.
+const Statement sql::kMakeDue{"tx_lease_make_due", R"(
+  WITH left_open AS MATERIALIZED (
+    SELECT tx_id
+      FROM managed_tx
+     WHERE chain_id = $1
+       AND signer = ANY ($2::text[])
+       AND state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+       AND receipt_block IS NULL
+       FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE managed_tx AS t
+     SET next_resubmit_at = CASE WHEN t.state = 'ALLOCATED' OR t.sub_state = 'cancelling' THEN clock_timestamp()
+                                 ELSE t.next_resubmit_at
+                            END,
+         last_receipt_check = NULL
+    FROM left_open
+   WHERE t.tx_id = left_open.tx_id)"};
+
 awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                    std::vector<std::string> signers, LeaseTimes times) {
   pg::Batch batch;
@@ -285,6 +194,26 @@ awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string n
   co_return read_leases(rows);
 }
 
+// FOR NO KEY UPDATE neither waits for writers (KEY SHARE) nor lets them wait; SKIP LOCKED steps over a row that
+// somebody is just taking, so that one takeover does not cost this node all its other leases.
+const Statement sql::kRenewLeases{"tx_lease_renew", R"(
+  WITH mine AS MATERIALIZED (
+    SELECT l.chain_id, l.signer
+      FROM signer_lease AS l
+      JOIN unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
+        ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
+     WHERE l.owner_node = $1
+       AND l.expires_at > clock_timestamp() - make_interval(secs => $6 / 1000.0)
+       FOR NO KEY UPDATE OF l SKIP LOCKED
+  )
+  UPDATE signer_lease AS l
+     SET expires_at = clock_timestamp() + make_interval(secs => $5 / 1000.0),
+         updated_at = clock_timestamp()
+    FROM mine
+   WHERE l.chain_id = mine.chain_id
+     AND l.signer = mine.signer
+  RETURNING l.chain_id, l.signer, l.fencing_token)"};
+
 awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
                                                  LeaseTimes times) {
   const FencedLeases w(leases);
@@ -293,6 +222,28 @@ awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string nod
   co_return read_leases(rows);
 }
 
+// Whoever of our own still writes under it holds KEY SHARE, and the next owner waits for that. In order, like every
+// other lock of several leases.
+const Statement sql::kReleaseLeases{"tx_lease_release", R"(
+  WITH mine AS MATERIALIZED (
+    SELECT l.chain_id, l.signer
+      FROM signer_lease AS l
+      JOIN unnest($2::bigint[], $3::text[], $4::bigint[]) AS w(chain_id, signer, token)
+        ON w.chain_id = l.chain_id AND w.signer = l.signer AND w.token = l.fencing_token
+     WHERE l.owner_node = $1
+     ORDER BY l.chain_id, l.signer
+       FOR NO KEY UPDATE OF l SKIP LOCKED
+  )
+  UPDATE signer_lease AS l
+     SET owner_node = '',
+         expires_at = '-infinity',
+         updated_at = clock_timestamp()
+    FROM mine
+   WHERE l.chain_id = mine.chain_id
+     AND l.signer = mine.signer)"};
+
+constexpr Statement kTell{"tx_lease_tell", "SELECT pg_notify($1, '')"};
+
 awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
                            std::optional<std::chrono::milliseconds> timeout) {
   const FencedLeases w(leases);
@@ -300,6 +251,14 @@ awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerL
   batch.add(sql::kReleaseLeases, node, w.chains, w.signers, w.tokens).add(kTell, kLeaseChannel);
   co_await pool.run(std::move(batch), {.timeout = timeout});
 }
+
+constexpr Statement kFind{"tx_lease_find", R"(
+  SELECT w.ord, l.owner_node, l.fencing_token,
+         l.expires_at <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS expired,
+         coalesce(n.advertise_url, '') AS advertise_url
+    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS w(chain_id, signer, ord)
+    JOIN signer_lease AS l ON l.chain_id = w.chain_id AND l.signer = w.signer
+    LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node)"};
 
 awaitable<std::optional<LeaseView>> find_lease(pg::Pool& pool, SignerKey key, LeaseTimes times) {
   auto found = co_await find_leases(pool, {std::move(key)}, times);
@@ -327,11 +286,33 @@ awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std
   co_return out;
 }
 
+const Statement sql::kOrphans{"tx_lease_orphans", R"(
+  SELECT l.chain_id, l.signer
+    FROM signer_lease AS l
+   WHERE l.chain_id = ANY ($1::bigint[])
+     AND l.expires_at <= clock_timestamp() - make_interval(secs => $2 / 1000.0)
+     AND (SELECT true FROM managed_tx AS t  -- LIMIT 1: not to be turned into a join
+           WHERE t.chain_id = l.chain_id
+             AND t.signer = l.signer
+             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+           LIMIT 1)
+   ORDER BY random()
+   LIMIT $3)"};
+
 awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::int64_t> chains, LeaseTimes times,
                                                std::size_t limit) {
   const auto rows = co_await pool.query(sql::kOrphans, chains, times.clock_skew_allowance.count(), limit);
   co_return read_keys(rows);
 }
+
+const Statement sql::kIdle{"tx_lease_idle", R"(
+  SELECT w.chain_id, w.signer
+    FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)
+   WHERE (SELECT true FROM managed_tx AS t
+           WHERE t.chain_id = w.chain_id
+             AND t.signer = w.signer
+             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+           LIMIT 1) IS NULL)"};
 
 awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<SignerLease> leases) {
   const FencedLeases w(leases);

@@ -6,9 +6,10 @@
 #include "tx/store/fence.hpp"
 
 namespace fencepost::tx {
-namespace {
 
 using pg::Statement;
+
+namespace {
 
 // $1 … $9 of every statement here: node, chain, signer, token, tx, action, reason, actor, detail.
 #define FENCEPOST_HELD                                                                                            \
@@ -23,129 +24,6 @@ using pg::Statement;
 #define FENCEPOST_OUTCOME(done)                                                                     \
   "SELECT CASE WHEN NOT EXISTS (SELECT FROM held) THEN 'fenced' WHEN NOT EXISTS (SELECT FROM " done \
   ") THEN 'moved' ELSE 'done' END AS outcome"
-
-constexpr Statement kRebroadcast{"tx_operator_rebroadcast", R"(
-  WITH )" FENCEPOST_HELD R"(,
-  done AS (
-    UPDATE managed_tx AS t
-       SET state = $11,
-           sub_state = CASE WHEN $10 = 'STUCK' THEN NULL ELSE t.sub_state END,
-           next_resubmit_at = clock_timestamp(),
-           first_submitted_at = CASE WHEN $10 = 'STUCK' THEN clock_timestamp() ELSE t.first_submitted_at END,
-           fencing_token = $4,
-           updated_at = clock_timestamp()
-      FROM held
-     WHERE t.tx_id = $5::uuid
-       AND t.state = $10
-       AND t.receipt_block IS NULL
-    RETURNING t.tx_id, $10::text AS from_state, t.state, t.sub_state
-  ),
-  )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
-
-constexpr Statement kRecord{"tx_operator_record", R"(
-  WITH )" FENCEPOST_HELD R"(,
-  done AS (
-    UPDATE managed_tx AS t
-       SET state = 'TRACKING',
-           sub_state = 'recorded',
-           tx_hash = $11,
-           last_receipt_check = NULL,
-           first_submitted_at = clock_timestamp(),
-           next_resubmit_at = NULL,
-           fencing_token = $4,
-           updated_at = clock_timestamp()
-      FROM held
-     WHERE t.tx_id = $5::uuid
-       AND t.state = $10
-       AND t.receipt_block IS NULL
-       AND NOT EXISTS (SELECT FROM tx_attempt AS a WHERE a.chain_id = $2 AND a.tx_hash = $11)
-    RETURNING t.tx_id, t.chain_id, $10::text AS from_state, t.state, t.sub_state
-  ),
-  attempt AS (
-    INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, outcome, fencing_token)
-    SELECT d.chain_id, $11, d.tx_id,
-           1 + coalesce((SELECT max(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = d.tx_id), 0),
-           'recorded', 'unknown', $4
-      FROM done AS d
-  ),
-  )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
-
-constexpr Statement kCancel{"tx_operator_cancel", R"(
-  WITH )" FENCEPOST_HELD R"(,
-  done AS (
-    UPDATE managed_tx AS t
-       SET state = 'TRACKING',
-           sub_state = 'cancelling',
-           tx_hash = $12,
-           first_submitted_at = clock_timestamp(),
-           last_submit_at = clock_timestamp(),
-           next_resubmit_at = clock_timestamp(),
-           fencing_token = $4,
-           updated_at = clock_timestamp()
-      FROM held
-     WHERE t.tx_id = $5::uuid
-       AND t.state = $10
-       AND t.tx_hash IS NOT DISTINCT FROM $11
-       AND t.receipt_block IS NULL
-    RETURNING t.tx_id, t.chain_id, $10::text AS from_state, t.state, t.sub_state
-  ),
-  attempt AS (
-    INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fees, fencing_token)
-    SELECT d.chain_id, $12, d.tx_id,
-           1 + coalesce((SELECT max(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = d.tx_id), 0),
-           'cancel', $13::bytea, $14::jsonb, $4
-      FROM done AS d
-  ),
-  )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
-
-constexpr Statement kFill{"tx_operator_fill", R"(
-  WITH )" FENCEPOST_HELD R"(,
-  place AS MATERIALIZED (
-    SELECT c.chain_id, c.signer, c.next_creation
-      FROM signer_nonce_cursor AS c, held
-     WHERE c.chain_id = $2
-       AND c.signer = $3
-       AND c.next_nonce > $10
-       AND NOT EXISTS (SELECT FROM managed_tx AS t WHERE t.chain_id = $2 AND t.signer = $3 AND t.nonce = $10)
-  ),
-  done AS (
-    INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit,
-                            state, sub_state, next_resubmit_at, fencing_token)
-    SELECT $5::uuid, p.chain_id, p.signer, NULL, p.next_creation, $10, $11::jsonb, $12, $13, 'ALLOCATED', 'gap_fill',
-           clock_timestamp(), $4
-      FROM place AS p
-    RETURNING tx_id, chain_id, signer, NULL::text AS from_state, state, sub_state, nonce
-  ),
-  moved AS (
-    UPDATE signer_nonce_cursor AS c
-       SET next_creation = c.next_creation + 1, updated_at = clock_timestamp()
-      FROM done
-     WHERE c.chain_id = $2 AND c.signer = $3
-  ),
-  told AS (
-    INSERT INTO outbox_event (type, subject, data)
-    SELECT 'TxAccepted', 'tx/' || tx_id,
-           jsonb_build_object('txId', tx_id, 'chainId', chain_id, 'signer', signer, 'requestId', NULL, 'nonce', nonce)
-      FROM done
-  ),
-  )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
-
-constexpr Statement kAccept{"tx_operator_accept", R"(
-  WITH )" FENCEPOST_HELD R"(,
-  done AS (
-    UPDATE signer_nonce_cursor AS c
-       SET next_nonce = greatest(c.next_nonce, $10),
-           needs_reconcile = false,
-           chain_nonce = $10,
-           chain_nonce_at = clock_timestamp(),
-           fencing_token = $4,
-           updated_at = clock_timestamp()
-      FROM held
-     WHERE c.chain_id = $2
-       AND c.signer = $3
-    RETURNING c.next_nonce
-  ),
-  )" FENCEPOST_AUDIT("done") "SELECT next_nonce FROM done"};
 
 pg::Params params_of(const std::string& node, const OperatorAct& act) {
   return pg::Params::of(node, act.lease.key.chain_id, act.lease.key.signer, act.lease.fencing_token, act.tx_id,
@@ -198,11 +76,57 @@ awaitable<pg::ResultSet> write_cursor(pg::Pool& pool, const std::string& node, c
 
 }  // namespace
 
+constexpr Statement kRebroadcast{"tx_operator_rebroadcast", R"(
+  WITH )" FENCEPOST_HELD R"(,
+  done AS (
+    UPDATE managed_tx AS t
+       SET state = $11,
+           sub_state = CASE WHEN $10 = 'STUCK' THEN NULL ELSE t.sub_state END,
+           next_resubmit_at = clock_timestamp(),
+           first_submitted_at = CASE WHEN $10 = 'STUCK' THEN clock_timestamp() ELSE t.first_submitted_at END,
+           fencing_token = $4,
+           updated_at = clock_timestamp()
+      FROM held
+     WHERE t.tx_id = $5::uuid
+       AND t.state = $10
+       AND t.receipt_block IS NULL
+    RETURNING t.tx_id, $10::text AS from_state, t.state, t.sub_state
+  ),
+  )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
+
 awaitable<StepOutcome> rebroadcast_now(pg::Pool& pool, std::string node, OperatorAct act, TxState from, TxState to) {
   auto params = params_of(node, act);
   params.add(kManagedTx.name(from)).add(kManagedTx.name(to));
   co_return co_await write_row(pool, node, act, kRebroadcast, std::move(params));
 }
+
+constexpr Statement kRecord{"tx_operator_record", R"(
+  WITH )" FENCEPOST_HELD R"(,
+  done AS (
+    UPDATE managed_tx AS t
+       SET state = 'TRACKING',
+           sub_state = 'recorded',
+           tx_hash = $11,
+           last_receipt_check = NULL,
+           first_submitted_at = clock_timestamp(),
+           next_resubmit_at = NULL,
+           fencing_token = $4,
+           updated_at = clock_timestamp()
+      FROM held
+     WHERE t.tx_id = $5::uuid
+       AND t.state = $10
+       AND t.receipt_block IS NULL
+       AND NOT EXISTS (SELECT FROM tx_attempt AS a WHERE a.chain_id = $2 AND a.tx_hash = $11)
+    RETURNING t.tx_id, t.chain_id, $10::text AS from_state, t.state, t.sub_state
+  ),
+  attempt AS (
+    INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, outcome, fencing_token)
+    SELECT d.chain_id, $11, d.tx_id,
+           1 + coalesce((SELECT max(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = d.tx_id), 0),
+           'recorded', 'unknown', $4
+      FROM done AS d
+  ),
+  )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
 
 awaitable<StepOutcome> record_attempt(pg::Pool& pool, std::string node, OperatorAct act, TxState from,
                                       std::string tx_hash) {
@@ -210,6 +134,34 @@ awaitable<StepOutcome> record_attempt(pg::Pool& pool, std::string node, Operator
   params.add(kManagedTx.name(from)).add(tx_hash);
   co_return co_await write_row(pool, node, act, kRecord, std::move(params));
 }
+
+constexpr Statement kCancel{"tx_operator_cancel", R"(
+  WITH )" FENCEPOST_HELD R"(,
+  done AS (
+    UPDATE managed_tx AS t
+       SET state = 'TRACKING',
+           sub_state = 'cancelling',
+           tx_hash = $12,
+           first_submitted_at = clock_timestamp(),
+           last_submit_at = clock_timestamp(),
+           next_resubmit_at = clock_timestamp(),
+           fencing_token = $4,
+           updated_at = clock_timestamp()
+      FROM held
+     WHERE t.tx_id = $5::uuid
+       AND t.state = $10
+       AND t.tx_hash IS NOT DISTINCT FROM $11
+       AND t.receipt_block IS NULL
+    RETURNING t.tx_id, t.chain_id, $10::text AS from_state, t.state, t.sub_state
+  ),
+  attempt AS (
+    INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fees, fencing_token)
+    SELECT d.chain_id, $12, d.tx_id,
+           1 + coalesce((SELECT max(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = d.tx_id), 0),
+           'cancel', $13::bytea, $14::jsonb, $4
+      FROM done AS d
+  ),
+  )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
 
 awaitable<StepOutcome> store_cancel(pg::Pool& pool, std::string node, OperatorAct act, Claim cancel) {
   auto params = params_of(node, act);
@@ -221,6 +173,38 @@ awaitable<StepOutcome> store_cancel(pg::Pool& pool, std::string node, OperatorAc
   co_return co_await write_row(pool, node, act, kCancel, std::move(params));
 }
 
+constexpr Statement kFill{"tx_operator_fill", R"(
+  WITH )" FENCEPOST_HELD R"(,
+  place AS MATERIALIZED (
+    SELECT c.chain_id, c.signer, c.next_creation
+      FROM signer_nonce_cursor AS c, held
+     WHERE c.chain_id = $2
+       AND c.signer = $3
+       AND c.next_nonce > $10
+       AND NOT EXISTS (SELECT FROM managed_tx AS t WHERE t.chain_id = $2 AND t.signer = $3 AND t.nonce = $10)
+  ),
+  done AS (
+    INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit,
+                            state, sub_state, next_resubmit_at, fencing_token)
+    SELECT $5::uuid, p.chain_id, p.signer, NULL, p.next_creation, $10, $11::jsonb, $12, $13, 'ALLOCATED', 'gap_fill',
+           clock_timestamp(), $4
+      FROM place AS p
+    RETURNING tx_id, chain_id, signer, NULL::text AS from_state, state, sub_state, nonce
+  ),
+  moved AS (
+    UPDATE signer_nonce_cursor AS c
+       SET next_creation = c.next_creation + 1, updated_at = clock_timestamp()
+      FROM done
+     WHERE c.chain_id = $2 AND c.signer = $3
+  ),
+  told AS (
+    INSERT INTO outbox_event (type, subject, data)
+    SELECT 'TxAccepted', 'tx/' || tx_id,
+           jsonb_build_object('txId', tx_id, 'chainId', chain_id, 'signer', signer, 'requestId', NULL, 'nonce', nonce)
+      FROM done
+  ),
+  )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
+
 awaitable<StepOutcome> fill_gap(pg::Pool& pool, std::string node, OperatorAct act, GapFill fill) {
   act.tx_id = fill.tx_id;
   auto params = params_of(node, act);
@@ -228,6 +212,23 @@ awaitable<StepOutcome> fill_gap(pg::Pool& pool, std::string node, OperatorAct ac
   const auto rows = co_await write_cursor(pool, node, act, kFill, std::move(params));
   co_return read_outcome(rows.one());
 }
+
+constexpr Statement kAccept{"tx_operator_accept", R"(
+  WITH )" FENCEPOST_HELD R"(,
+  done AS (
+    UPDATE signer_nonce_cursor AS c
+       SET next_nonce = greatest(c.next_nonce, $10),
+           needs_reconcile = false,
+           chain_nonce = $10,
+           chain_nonce_at = clock_timestamp(),
+           fencing_token = $4,
+           updated_at = clock_timestamp()
+      FROM held
+     WHERE c.chain_id = $2
+       AND c.signer = $3
+    RETURNING c.next_nonce
+  ),
+  )" FENCEPOST_AUDIT("done") "SELECT next_nonce FROM done"};
 
 awaitable<std::optional<std::int64_t>> accept_chain_nonce(pg::Pool& pool, std::string node, OperatorAct act,
                                                           std::int64_t chain_nonce) {

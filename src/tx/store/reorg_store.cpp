@@ -4,7 +4,6 @@
 #include "tx/store/fence.hpp"
 
 namespace fencepost::tx {
-namespace {
 
 using pg::Statement;
 
@@ -29,6 +28,27 @@ using pg::Statement;
 constexpr Statement kMakeDueFrom{"tx_make_due_from", FENCEPOST_MAKE_DUE_FROM("")};
 constexpr Statement kMakeFreeDueFrom{"tx_make_free_due_from", FENCEPOST_MAKE_DUE_FROM("SKIP LOCKED")};
 #undef FENCEPOST_MAKE_DUE_FROM
+
+awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pair<SignerLease, std::int64_t>> from) {
+  if (from.empty()) co_return;
+  FencedLeases w;
+  std::vector<std::int64_t> nonces;
+  for (const auto& [lease, nonce] : from) {
+    w.add(lease);
+    nonces.push_back(nonce);
+  }
+  try {
+    pg::Batch batch;
+    batch.add(kMakeDueFrom, node, w.chains, w.signers, w.tokens, nonces).lock_timeout(kLockPatience);
+    const auto connection = co_await pool.acquire();
+    co_await connection->run(batch);
+    co_return;
+  } catch (const pg::QueryError& error) {
+    if (!error.is_timeout()) throw;
+  }
+  // Somebody holds one of them for long: the others do not wait for it.
+  co_await pool.execute(kMakeFreeDueFrom, node, w.chains, w.signers, w.tokens, nonces);
+}
 
 constexpr Statement kEndedAbove{"tx_ended_above", R"(
   SELECT tx_id, tx_hash, receipt_block, receipt_hash
@@ -68,29 +88,6 @@ constexpr Statement kReport{"tx_report_violations", R"(
       FROM marked
   )
   SELECT tx_id FROM marked)"};
-
-}  // namespace
-
-awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pair<SignerLease, std::int64_t>> from) {
-  if (from.empty()) co_return;
-  FencedLeases w;
-  std::vector<std::int64_t> nonces;
-  for (const auto& [lease, nonce] : from) {
-    w.add(lease);
-    nonces.push_back(nonce);
-  }
-  try {
-    pg::Batch batch;
-    batch.add(kMakeDueFrom, node, w.chains, w.signers, w.tokens, nonces).lock_timeout(kLockPatience);
-    const auto connection = co_await pool.acquire();
-    co_await connection->run(batch);
-    co_return;
-  } catch (const pg::QueryError& error) {
-    if (!error.is_timeout()) throw;
-  }
-  // Somebody holds one of them for long: the others do not wait for it.
-  co_await pool.execute(kMakeFreeDueFrom, node, w.chains, w.signers, w.tokens, nonces);
-}
 
 awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                  std::int64_t ancestor, std::int64_t final_number,

@@ -4,9 +4,75 @@ namespace fencepost::tx {
 
 using pg::Statement;
 
-namespace sql {
+namespace {
 
-const Statement kApplySteps{"tx_step_apply", R"(
+std::vector<StepOutcome> read_outcomes(const pg::ResultSet& rows) {
+  std::vector<StepOutcome> out;
+  for (const auto row : rows) out.push_back(read_outcome(row));
+  return out;
+}
+
+// [["TxSubmitted", {…}], …]: the data is JSON text already.
+std::string events_json(const std::vector<std::pair<TxEvent, std::string>>& events) {
+  std::string out = "[";
+  for (const auto& [type, data] : events) {
+    if (out.size() > 1) out += ',';
+    out.append("[\"").append(kTxEvents.name(type)).append("\",").append(data).append("]");
+  }
+  return out += ']';
+}
+
+template <class Table, class Enum>
+std::optional<std::string> name_of(const Table& table, const std::optional<Enum>& value) {
+  return value ? std::optional(std::string(table.name(*value))) : std::nullopt;
+}
+
+pg::Params step_params(const std::string& node, const FencedRows& rows, const std::vector<Step>& steps) {
+  using Texts = std::vector<std::optional<std::string>>;
+  using Numbers = std::vector<std::optional<std::int64_t>>;
+  Texts from, to, why, expect, sub_state, error, hash, receipt, receipt_hash, told_hash, confirmations, outcome;
+  Numbers due, receipt_block, told_block;
+  std::vector<bool> quiet, failed, reset, drop, retract, final;
+  Numbers expect_claims;
+  std::vector<bool> begins;
+  Texts expect_due_at;
+  std::vector<std::string> events;
+  for (const auto& s : steps) {
+    from.emplace_back(kManagedTx.name(s.from));
+    to.emplace_back(kManagedTx.name(s.to));
+    why.emplace_back(s.why);
+    quiet.push_back(s.quiet);
+    expect.push_back(s.expect_receipt_hash);
+    sub_state.push_back(name_of(kSubStates, s.sub_state));
+    error.push_back(s.error);
+    failed.push_back(s.failed_try);
+    reset.push_back(s.reset_tries);
+    due.push_back(s.due_in ? std::optional(s.due_in->count()) : std::nullopt);
+    hash.push_back(s.tx_hash);
+    receipt.push_back(s.receipt ? std::optional(s.receipt->json) : std::nullopt);
+    receipt_block.push_back(s.receipt ? std::optional(s.receipt->block) : std::nullopt);
+    receipt_hash.push_back(s.receipt ? std::optional(s.receipt->block_hash) : std::nullopt);
+    drop.push_back(s.drop_receipt);
+    told_block.push_back(s.announced ? std::optional(s.announced->number) : std::nullopt);
+    told_hash.push_back(s.announced ? std::optional(s.announced->hash) : std::nullopt);
+    retract.push_back(s.retract);
+    confirmations.push_back(s.confirmations);
+    final.push_back(s.final);
+    outcome.push_back(name_of(kAttemptOutcomes, s.attempt_outcome));
+    begins.push_back(s.begins_broadcast);
+    expect_claims.push_back(s.expect_claims);
+    expect_due_at.push_back(s.expect_due_at);
+    events.push_back(events_json(s.events));
+  }
+  return pg::Params::of(node, rows.chains, rows.signers, rows.tokens, rows.ids, from, to, why, quiet, expect, sub_state,
+                        error, failed, reset, due, hash, receipt, receipt_block, receipt_hash, drop, told_block,
+                        told_hash, retract, confirmations, final, outcome, begins, expect_claims, expect_due_at,
+                        events);
+}
+
+}  // namespace
+
+const Statement sql::kApplySteps{"tx_step_apply", R"(
   WITH step AS MATERIALIZED (
     SELECT s.*,
            coalesce((SELECT true FROM signer_lease AS l
@@ -107,75 +173,6 @@ const Statement kApplySteps{"tx_step_apply", R"(
           SELECT ord, true, true FROM applied) AS o
    GROUP BY o.ord
    ORDER BY o.ord)"};
-
-}  // namespace sql
-
-namespace {
-
-std::vector<StepOutcome> read_outcomes(const pg::ResultSet& rows) {
-  std::vector<StepOutcome> out;
-  for (const auto row : rows) out.push_back(read_outcome(row));
-  return out;
-}
-
-// [["TxSubmitted", {…}], …]: the data is JSON text already.
-std::string events_json(const std::vector<std::pair<TxEvent, std::string>>& events) {
-  std::string out = "[";
-  for (const auto& [type, data] : events) {
-    if (out.size() > 1) out += ',';
-    out.append("[\"").append(kTxEvents.name(type)).append("\",").append(data).append("]");
-  }
-  return out += ']';
-}
-
-template <class Table, class Enum>
-std::optional<std::string> name_of(const Table& table, const std::optional<Enum>& value) {
-  return value ? std::optional(std::string(table.name(*value))) : std::nullopt;
-}
-
-pg::Params step_params(const std::string& node, const FencedRows& rows, const std::vector<Step>& steps) {
-  using Texts = std::vector<std::optional<std::string>>;
-  using Numbers = std::vector<std::optional<std::int64_t>>;
-  Texts from, to, why, expect, sub_state, error, hash, receipt, receipt_hash, told_hash, confirmations, outcome;
-  Numbers due, receipt_block, told_block;
-  std::vector<bool> quiet, failed, reset, drop, retract, final;
-  Numbers expect_claims;
-  std::vector<bool> begins;
-  Texts expect_due_at;
-  std::vector<std::string> events;
-  for (const auto& s : steps) {
-    from.emplace_back(kManagedTx.name(s.from));
-    to.emplace_back(kManagedTx.name(s.to));
-    why.emplace_back(s.why);
-    quiet.push_back(s.quiet);
-    expect.push_back(s.expect_receipt_hash);
-    sub_state.push_back(name_of(kSubStates, s.sub_state));
-    error.push_back(s.error);
-    failed.push_back(s.failed_try);
-    reset.push_back(s.reset_tries);
-    due.push_back(s.due_in ? std::optional(s.due_in->count()) : std::nullopt);
-    hash.push_back(s.tx_hash);
-    receipt.push_back(s.receipt ? std::optional(s.receipt->json) : std::nullopt);
-    receipt_block.push_back(s.receipt ? std::optional(s.receipt->block) : std::nullopt);
-    receipt_hash.push_back(s.receipt ? std::optional(s.receipt->block_hash) : std::nullopt);
-    drop.push_back(s.drop_receipt);
-    told_block.push_back(s.announced ? std::optional(s.announced->number) : std::nullopt);
-    told_hash.push_back(s.announced ? std::optional(s.announced->hash) : std::nullopt);
-    retract.push_back(s.retract);
-    confirmations.push_back(s.confirmations);
-    final.push_back(s.final);
-    outcome.push_back(name_of(kAttemptOutcomes, s.attempt_outcome));
-    begins.push_back(s.begins_broadcast);
-    expect_claims.push_back(s.expect_claims);
-    expect_due_at.push_back(s.expect_due_at);
-    events.push_back(events_json(s.events));
-  }
-  return pg::Params::of(node, rows.chains, rows.signers, rows.tokens, rows.ids, from, to, why, quiet, expect, sub_state,
-                        error, failed, reset, due, hash, receipt, receipt_block, receipt_hash, drop, told_block,
-                        told_hash, retract, confirmations, final, outcome, begins, expect_claims, expect_due_at,
-                        events);
-}
-}  // namespace
 
 pg::Batch step_statements(const std::string& node, const std::vector<Step>& steps) {
   FencedRows rows;

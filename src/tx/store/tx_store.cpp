@@ -7,9 +7,7 @@ namespace fencepost::tx {
 
 using pg::Statement;
 
-namespace sql {
-
-const Statement kFindTx{"tx_find", R"(
+const Statement sql::kFindTx{"tx_find", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(,
          (SELECT b.tx_id
             FROM managed_tx AS b
@@ -22,117 +20,6 @@ const Statement kFindTx{"tx_find", R"(
     FROM managed_tx AS t
    WHERE t.tx_id = $1)"};
 
-const Statement kFindRequests{"tx_find_requests", R"(
-  SELECT w.ord, t.payload_hash, )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS w(chain_id, signer, request_id, ord)
-    JOIN managed_tx AS t USING (chain_id, signer, request_id))"};
-
-// Four statements for one question: a plan that serves every mixture of filters serves none of them.
-#define FENCEPOST_LIST_FILTERS                                                                                     \
-  "($1::bigint IS NULL OR t.chain_id = $1) AND ($4::text[] IS NULL OR t.signer = ANY ($4)) AND ($5::uuid IS NULL " \
-  "OR t.tx_id < $5)"
-
-const Statement kList{"tx_list", R"(
-  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM managed_tx AS t
-   WHERE )" FENCEPOST_LIST_FILTERS R"(
-     AND ($2::text IS NULL OR t.signer = $2)
-     AND ($3::text IS NULL OR t.state = $3)
-   ORDER BY t.tx_id DESC
-   LIMIT $6)"};
-
-const Statement kListOfSigner{"tx_list_of_signer", R"(
-  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM managed_tx AS t
-   WHERE )" FENCEPOST_LIST_FILTERS R"(
-     AND t.signer = $2
-     AND ($3::text IS NULL OR t.state = $3)
-   ORDER BY t.signer DESC, t.tx_id DESC
-   LIMIT $6)"};
-
-// All open work is looked through, which is little; by tx_id it could be all that is finished.
-const Statement kListOpen{"tx_list_open", R"(
-  WITH open AS MATERIALIZED (
-    SELECT t.tx_id
-      FROM managed_tx AS t
-     WHERE )" FENCEPOST_LIST_FILTERS R"(
-       AND ($2::text IS NULL OR t.signer = $2)
-       AND t.state = $3
-       AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
-  ),
-  page AS MATERIALIZED (
-    SELECT tx_id FROM open ORDER BY tx_id DESC LIMIT $6
-  )
-  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM page
-    JOIN managed_tx AS t USING (tx_id)
-   ORDER BY t.tx_id DESC)"};
-
-const Statement kListTrouble{"tx_list_trouble", R"(
-  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM managed_tx AS t
-   WHERE )" FENCEPOST_LIST_FILTERS R"(
-     AND ($2::text IS NULL OR t.signer = $2)
-     AND t.state = $3
-     AND t.state IN ('STUCK', 'FAILED_FINAL')
-   ORDER BY t.state DESC, t.tx_id DESC
-   LIMIT $6)"};
-
-const Statement kListAttempts{"tx_attempts", R"(
-  SELECT tx_hash, attempt, kind, fees, outcome, message, created_at
-    FROM tx_attempt
-   WHERE tx_id = $1
-   ORDER BY attempt)"};
-
-const Statement kListSigners{"tx_signers", R"(
-  SELECT l.chain_id, l.signer, l.fencing_token,
-         CASE WHEN l.expires_at > clock_timestamp() THEN l.owner_node ELSE '' END AS leader,
-         c.next_nonce, c.chain_nonce, coalesce(c.needs_reconcile, false) AS needs_reconcile,
-         coalesce(o.counts, '{}') AS counts, o.oldest
-    FROM signer_lease AS l
-    LEFT JOIN signer_nonce_cursor AS c USING (chain_id, signer)
-    LEFT JOIN LATERAL (
-           SELECT jsonb_object_agg(s.state, s.n) AS counts, min(s.oldest) AS oldest
-             FROM (SELECT t.state, count(*) AS n, min(t.created_at) AS oldest
-                     FROM managed_tx AS t
-                    WHERE t.chain_id = l.chain_id AND t.signer = l.signer
-                      AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
-                    GROUP BY t.state) AS s) AS o ON true
-   WHERE $1::text[] IS NULL OR l.signer = ANY ($1)
-   ORDER BY l.chain_id, l.signer
-   LIMIT 10000)"};
-
-const Statement kBacklogs{"tx_backlogs", R"(
-  SELECT l.chain_id, l.signer,
-         count(*) FILTER (WHERE t.state = 'CREATED') AS created,
-         count(*) FILTER (WHERE t.state = 'ALLOCATED') AS allocated,
-         count(*) FILTER (WHERE t.state = 'TRACKING') AS tracking,
-         count(*) FILTER (WHERE t.state = 'STUCK') AS stuck,
-         count(*) FILTER (WHERE t.state IN ('TRACKING', 'STUCK') AND t.receipt_block IS NULL) AS without_receipt,
-         extract(epoch FROM clock_timestamp() - min(t.created_at))::double precision AS oldest
-    FROM signer_lease AS l
-    JOIN managed_tx AS t
-      ON t.chain_id = l.chain_id AND t.signer = l.signer AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
-   WHERE l.owner_node = $1
-     AND l.chain_id = $2
-   GROUP BY l.chain_id, l.signer)"};
-
-}  // namespace sql
-
-namespace {
-
-constexpr Statement kFindTxAt{"tx_find_at", R"(
-  SELECT tx_id FROM managed_tx WHERE chain_id = $1 AND signer = $2 AND nonce = $3)"};
-
-const Statement& list_statement(const TxFilter& filter) {
-  const auto& state = filter.state;
-  if (state == "STUCK" || state == "FAILED_FINAL") return sql::kListTrouble;
-  if (state == "CREATED" || state == "ALLOCATED" || state == "TRACKING") return sql::kListOpen;
-  return filter.signer ? sql::kListOfSigner : sql::kList;
-}
-
-}  // namespace
-
 awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id) {
   const auto rows = co_await pool.query(sql::kFindTx, tx_id);
   if (rows.empty()) co_return std::nullopt;
@@ -141,11 +28,19 @@ awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id) {
   co_return tx;
 }
 
+constexpr Statement kFindTxAt{"tx_find_at", R"(
+  SELECT tx_id FROM managed_tx WHERE chain_id = $1 AND signer = $2 AND nonce = $3)"};
+
 awaitable<std::optional<Uuid>> find_tx_at(pg::Pool& pool, SignerKey key, std::int64_t nonce) {
   const auto rows = co_await pool.query(kFindTxAt, key.chain_id, key.signer, nonce);
   if (rows.empty()) co_return std::nullopt;
   co_return rows.one().get<Uuid>("tx_id");
 }
+
+const Statement sql::kFindRequests{"tx_find_requests", R"(
+  SELECT w.ord, t.payload_hash, )" FENCEPOST_TX_COLUMNS("t") R"(
+    FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS w(chain_id, signer, request_id, ord)
+    JOIN managed_tx AS t USING (chain_id, signer, request_id))"};
 
 awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool, std::vector<RequestLookup> lookups) {
   std::vector<std::int64_t> chains;
@@ -165,6 +60,68 @@ awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool
   co_return out;
 }
 
+// Four statements for one question: a plan that serves every mixture of filters serves none of them.
+#define FENCEPOST_LIST_FILTERS                                                                                     \
+  "($1::bigint IS NULL OR t.chain_id = $1) AND ($4::text[] IS NULL OR t.signer = ANY ($4)) AND ($5::uuid IS NULL " \
+  "OR t.tx_id < $5)"
+
+const Statement sql::kList{"tx_list", R"(
+  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
+    FROM managed_tx AS t
+   WHERE )" FENCEPOST_LIST_FILTERS R"(
+     AND ($2::text IS NULL OR t.signer = $2)
+     AND ($3::text IS NULL OR t.state = $3)
+   ORDER BY t.tx_id DESC
+   LIMIT $6)"};
+
+const Statement sql::kListOfSigner{"tx_list_of_signer", R"(
+  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
+    FROM managed_tx AS t
+   WHERE )" FENCEPOST_LIST_FILTERS R"(
+     AND t.signer = $2
+     AND ($3::text IS NULL OR t.state = $3)
+   ORDER BY t.signer DESC, t.tx_id DESC
+   LIMIT $6)"};
+
+// All open work is looked through, which is little; by tx_id it could be all that is finished.
+const Statement sql::kListOpen{"tx_list_open", R"(
+  WITH open AS MATERIALIZED (
+    SELECT t.tx_id
+      FROM managed_tx AS t
+     WHERE )" FENCEPOST_LIST_FILTERS R"(
+       AND ($2::text IS NULL OR t.signer = $2)
+       AND t.state = $3
+       AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+  ),
+  page AS MATERIALIZED (
+    SELECT tx_id FROM open ORDER BY tx_id DESC LIMIT $6
+  )
+  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
+    FROM page
+    JOIN managed_tx AS t USING (tx_id)
+   ORDER BY t.tx_id DESC)"};
+
+const Statement sql::kListTrouble{"tx_list_trouble", R"(
+  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
+    FROM managed_tx AS t
+   WHERE )" FENCEPOST_LIST_FILTERS R"(
+     AND ($2::text IS NULL OR t.signer = $2)
+     AND t.state = $3
+     AND t.state IN ('STUCK', 'FAILED_FINAL')
+   ORDER BY t.state DESC, t.tx_id DESC
+   LIMIT $6)"};
+
+namespace {
+
+const Statement& list_statement(const TxFilter& filter) {
+  const auto& state = filter.state;
+  if (state == "STUCK" || state == "FAILED_FINAL") return sql::kListTrouble;
+  if (state == "CREATED" || state == "ALLOCATED" || state == "TRACKING") return sql::kListOpen;
+  return filter.signer ? sql::kListOfSigner : sql::kList;
+}
+
+}  // namespace
+
 awaitable<std::vector<ManagedTx>> list_txs(pg::Pool& pool, TxFilter filter) {
   const auto& statement = list_statement(filter);
   const auto rows = co_await pool.query(statement, filter.chain_id, filter.signer, filter.state, filter.allowed_signers,
@@ -173,6 +130,12 @@ awaitable<std::vector<ManagedTx>> list_txs(pg::Pool& pool, TxFilter filter) {
   for (const auto row : rows) out.push_back(read_managed_tx(row));
   co_return out;
 }
+
+const Statement sql::kListAttempts{"tx_attempts", R"(
+  SELECT tx_hash, attempt, kind, fees, outcome, message, created_at
+    FROM tx_attempt
+   WHERE tx_id = $1
+   ORDER BY attempt)"};
 
 awaitable<std::vector<AttemptView>> list_attempts(pg::Pool& pool, Uuid tx_id) {
   const auto rows = co_await pool.query(sql::kListAttempts, tx_id);
@@ -189,6 +152,24 @@ awaitable<std::vector<AttemptView>> list_attempts(pg::Pool& pool, Uuid tx_id) {
   co_return out;
 }
 
+const Statement sql::kListSigners{"tx_signers", R"(
+  SELECT l.chain_id, l.signer, l.fencing_token,
+         CASE WHEN l.expires_at > clock_timestamp() THEN l.owner_node ELSE '' END AS leader,
+         c.next_nonce, c.chain_nonce, coalesce(c.needs_reconcile, false) AS needs_reconcile,
+         coalesce(o.counts, '{}') AS counts, o.oldest
+    FROM signer_lease AS l
+    LEFT JOIN signer_nonce_cursor AS c USING (chain_id, signer)
+    LEFT JOIN LATERAL (
+           SELECT jsonb_object_agg(s.state, s.n) AS counts, min(s.oldest) AS oldest
+             FROM (SELECT t.state, count(*) AS n, min(t.created_at) AS oldest
+                     FROM managed_tx AS t
+                    WHERE t.chain_id = l.chain_id AND t.signer = l.signer
+                      AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+                    GROUP BY t.state) AS s) AS o ON true
+   WHERE $1::text[] IS NULL OR l.signer = ANY ($1)
+   ORDER BY l.chain_id, l.signer
+   LIMIT 10000)"};
+
 awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<std::vector<std::string>> allowed) {
   const auto rows = co_await pool.query(sql::kListSigners, allowed);
   std::vector<SignerView> out;
@@ -204,6 +185,21 @@ awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<st
   }
   co_return out;
 }
+
+const Statement sql::kBacklogs{"tx_backlogs", R"(
+  SELECT l.chain_id, l.signer,
+         count(*) FILTER (WHERE t.state = 'CREATED') AS created,
+         count(*) FILTER (WHERE t.state = 'ALLOCATED') AS allocated,
+         count(*) FILTER (WHERE t.state = 'TRACKING') AS tracking,
+         count(*) FILTER (WHERE t.state = 'STUCK') AS stuck,
+         count(*) FILTER (WHERE t.state IN ('TRACKING', 'STUCK') AND t.receipt_block IS NULL) AS without_receipt,
+         extract(epoch FROM clock_timestamp() - min(t.created_at))::double precision AS oldest
+    FROM signer_lease AS l
+    JOIN managed_tx AS t
+      ON t.chain_id = l.chain_id AND t.signer = l.signer AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+   WHERE l.owner_node = $1
+     AND l.chain_id = $2
+   GROUP BY l.chain_id, l.signer)"};
 
 awaitable<std::vector<Backlog>> backlogs(pg::Pool& pool, std::string node, std::int64_t chain_id) {
   const auto rows = co_await pool.query(sql::kBacklogs, node, chain_id);

@@ -6,7 +6,34 @@ namespace fencepost::tx {
 
 using pg::Statement;
 
-namespace sql {
+namespace {
+
+#define FENCEPOST_MATCH_COLUMNS                                                                           \
+  "t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS " \
+  "attempt_hash, a.kind AS attempt_kind, t.receipt_hash, t.told_block, t.told_hash, t.withdrawn, "        \
+  "extract(epoch FROM clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
+
+Match read_match(const pg::Row& row) {
+  return {.lease = read_lease(row),
+          .tx_id = row.get<Uuid>("tx_id"),
+          .state = read_state(row),
+          .nonce = row.get<std::int64_t>("nonce"),
+          .sub_state = read_sub_state(row),
+          .attempt_hash = row.get<std::string>("attempt_hash"),
+          .attempt_kind = read_attempt_kind(row, "attempt_kind"),
+          .receipt_hash = row.get<std::optional<std::string>>("receipt_hash"),
+          .announced = read_announced(row),
+          .withdrawn = row.get<bool>("withdrawn"),
+          .since_submit = read_seconds(row, "since_submit")};
+}
+
+std::vector<Match> read_matches(const pg::ResultSet& rows) {
+  std::vector<Match> out;
+  for (const auto row : rows) out.push_back(read_match(row));
+  return out;
+}
+
+}  // namespace
 
 // A lower nonce that waits for its next try holds back those above it: they could not be mined before it. Whose turn it
 // is goes by time, but each signer's transactions come from the lowest nonce up, also where the limit cuts them off.
@@ -16,7 +43,7 @@ namespace sql {
 // from row to row. A signer's own rows are looked for in the index of its nonces and never in that of what is due,
 // where they are among everybody's: state || '' hides from the planner that they would be there too. While it believes
 // that nothing is due, as after a quiet hour, both look the same to it.
-const Statement kDueSubmits{"tx_due_submits", R"(
+const Statement sql::kDueSubmits{"tx_due_submits", R"(
   WITH held AS MATERIALIZED (
     SELECT coalesce(jsonb_object_agg(h.signer, h.nonce), '{}') AS lowest
       FROM (SELECT t.signer, min(t.nonce) AS nonce
@@ -66,125 +93,6 @@ const Statement kDueSubmits{"tx_due_submits", R"(
    ORDER BY turn.since, t.signer, t.nonce
    LIMIT $3)"};
 
-#define FENCEPOST_MATCH_COLUMNS                                                                           \
-  "t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS " \
-  "attempt_hash, a.kind AS attempt_kind, t.receipt_hash, t.told_block, t.told_hash, t.withdrawn, "        \
-  "extract(epoch FROM clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
-
-// From the hashes to the transactions and never the other way round, whatever the statistics say: LIMIT 1 sees to it.
-const Statement kMatchAttempts{"tx_match_attempts", R"(
-  SELECT )" FENCEPOST_MATCH_COLUMNS R"(
-    FROM unnest($3::text[]) AS hash
-   CROSS JOIN LATERAL (SELECT * FROM tx_attempt AS a WHERE a.chain_id = $2 AND a.tx_hash = hash LIMIT 1) AS a
-   CROSS JOIN LATERAL (SELECT * FROM managed_tx AS t WHERE t.tx_id = a.tx_id LIMIT 1) AS t
-   CROSS JOIN LATERAL (SELECT *
-                         FROM signer_lease AS l
-                        WHERE l.chain_id = t.chain_id AND l.signer = t.signer
-                        LIMIT 1) AS l
-   WHERE t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-     AND l.owner_node = $1
-     AND l.expires_at > clock_timestamp())"};
-
-const Statement kStaleReceipts{"tx_stale_receipts", R"(
-  WITH stale AS MATERIALIZED (
-    SELECT t.*
-      FROM managed_tx AS t
-      JOIN signer_lease AS l
-        ON l.chain_id = t.chain_id AND l.signer = t.signer
-       AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
-     WHERE t.chain_id = $2
-       AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-       AND t.receipt_block IS NULL
-       AND t.tx_hash IS NOT NULL
-       AND coalesce(t.last_receipt_check, CASE WHEN t.fencing_token = l.fencing_token THEN t.first_submitted_at END,
-                    '-infinity') <= clock_timestamp() - make_interval(secs => $3 / 1000.0)
-     LIMIT $4
-  )
-  SELECT )" FENCEPOST_MATCH_COLUMNS R"(
-    FROM stale AS t
-    JOIN signer_lease AS l ON l.chain_id = t.chain_id AND l.signer = t.signer
-    JOIN tx_attempt AS a ON a.tx_id = t.tx_id
-   ORDER BY t.signer, t.nonce, a.attempt)"};
-
-// Not fenced and in no order, so it waits for nobody: a row that is locked is being written by who knows better.
-const Statement kNoteChecks{"tx_note_receipt_checks", R"(
-  WITH noted AS MATERIALIZED (
-    SELECT tx_id
-      FROM managed_tx
-     WHERE tx_id = ANY ($1::uuid[])
-       AND receipt_block IS NULL
-       FOR NO KEY UPDATE SKIP LOCKED
-  )
-  UPDATE managed_tx AS t
-     SET last_receipt_check = clock_timestamp()
-    FROM noted
-   WHERE t.tx_id = noted.tx_id)"};
-
-const Statement kMinedBetween{"tx_mined_between", R"(
-  SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.tx_hash, a.kind AS attempt_kind,
-         t.receipt ->> 'status' = '0x1' AS succeeded, t.receipt_block, t.receipt_hash, t.told_block,
-         t.told_hash, extract(epoch FROM clock_timestamp() - t.created_at)::double precision AS age
-    FROM managed_tx AS t
-    JOIN signer_lease AS l
-      ON l.chain_id = t.chain_id AND l.signer = t.signer
-     AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
-    JOIN tx_attempt AS a ON a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
-   WHERE t.chain_id = $2
-     AND t.state IN ('TRACKING', 'STUCK')
-     AND t.receipt_block >= $3
-     AND (t.receipt_block, t.signer, t.nonce) > ($3, $4, $5)
-     AND t.receipt_block <= $6
-   ORDER BY t.receipt_block, t.signer, t.nonce
-   LIMIT $7)"};
-
-const Statement kOpenHeads{"tx_open_heads", R"(
-  SELECT l.chain_id, l.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash, t.withdrawn,
-         extract(epoch FROM clock_timestamp() - greatest(t.first_submitted_at, t.receipt_changed_at))::double precision
-           AS since_submit,
-         extract(epoch FROM clock_timestamp() - b.mined_at)::double precision AS since_head
-    FROM signer_lease AS l
-   CROSS JOIN LATERAL (SELECT *
-                         FROM managed_tx AS t
-                        WHERE t.chain_id = l.chain_id AND t.signer = l.signer
-                          AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-                          AND t.receipt_block IS NULL
-                        ORDER BY t.nonce
-                        LIMIT 1) AS t
-    LEFT JOIN LATERAL (SELECT coalesce(b.receipt_changed_at, b.confirmed_at, b.updated_at) AS mined_at
-                         FROM managed_tx AS b
-                        WHERE b.chain_id = t.chain_id AND b.signer = t.signer AND b.nonce < t.nonce
-                        ORDER BY b.nonce DESC
-                        LIMIT 1) AS b ON true
-   WHERE l.owner_node = $1
-     AND l.chain_id = $2
-     AND l.expires_at > clock_timestamp())"};
-
-}  // namespace sql
-
-namespace {
-
-Match read_match(const pg::Row& row) {
-  return {.lease = read_lease(row),
-          .tx_id = row.get<Uuid>("tx_id"),
-          .state = read_state(row),
-          .nonce = row.get<std::int64_t>("nonce"),
-          .sub_state = read_sub_state(row),
-          .attempt_hash = row.get<std::string>("attempt_hash"),
-          .attempt_kind = read_attempt_kind(row, "attempt_kind"),
-          .receipt_hash = row.get<std::optional<std::string>>("receipt_hash"),
-          .announced = read_announced(row),
-          .withdrawn = row.get<bool>("withdrawn"),
-          .since_submit = read_seconds(row, "since_submit")};
-}
-
-std::vector<Match> read_matches(const pg::ResultSet& rows) {
-  std::vector<Match> out;
-  for (const auto row : rows) out.push_back(read_match(row));
-  return out;
-}
-
-}  // namespace
-
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               std::size_t limit) {
   const auto rows = co_await pool.query(sql::kDueSubmits, node, chain_id, limit);
@@ -206,17 +114,66 @@ awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, 
   co_return out;
 }
 
+// From the hashes to the transactions and never the other way round, whatever the statistics say: LIMIT 1 sees to it.
+const Statement sql::kMatchAttempts{"tx_match_attempts", R"(
+  SELECT )" FENCEPOST_MATCH_COLUMNS R"(
+    FROM unnest($3::text[]) AS hash
+   CROSS JOIN LATERAL (SELECT * FROM tx_attempt AS a WHERE a.chain_id = $2 AND a.tx_hash = hash LIMIT 1) AS a
+   CROSS JOIN LATERAL (SELECT * FROM managed_tx AS t WHERE t.tx_id = a.tx_id LIMIT 1) AS t
+   CROSS JOIN LATERAL (SELECT *
+                         FROM signer_lease AS l
+                        WHERE l.chain_id = t.chain_id AND l.signer = t.signer
+                        LIMIT 1) AS l
+   WHERE t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+     AND l.owner_node = $1
+     AND l.expires_at > clock_timestamp())"};
+
 awaitable<std::vector<Match>> match_attempts(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                              std::vector<std::string> hashes) {
   const auto rows = co_await pool.query(sql::kMatchAttempts, node, chain_id, hashes);
   co_return read_matches(rows);
 }
 
+const Statement sql::kStaleReceipts{"tx_stale_receipts", R"(
+  WITH stale AS MATERIALIZED (
+    SELECT t.*
+      FROM managed_tx AS t
+      JOIN signer_lease AS l
+        ON l.chain_id = t.chain_id AND l.signer = t.signer
+       AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
+     WHERE t.chain_id = $2
+       AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+       AND t.receipt_block IS NULL
+       AND t.tx_hash IS NOT NULL
+       AND coalesce(t.last_receipt_check, CASE WHEN t.fencing_token = l.fencing_token THEN t.first_submitted_at END,
+                    '-infinity') <= clock_timestamp() - make_interval(secs => $3 / 1000.0)
+     LIMIT $4
+  )
+  SELECT )" FENCEPOST_MATCH_COLUMNS R"(
+    FROM stale AS t
+    JOIN signer_lease AS l ON l.chain_id = t.chain_id AND l.signer = t.signer
+    JOIN tx_attempt AS a ON a.tx_id = t.tx_id
+   ORDER BY t.signer, t.nonce, a.attempt)"};
+
 awaitable<std::vector<Match>> stale_receipts(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                              std::chrono::milliseconds stale, std::size_t limit) {
   const auto rows = co_await pool.query(sql::kStaleReceipts, node, chain_id, stale.count(), limit);
   co_return read_matches(rows);
 }
+
+// Not fenced and in no order, so it waits for nobody: a row that is locked is being written by who knows better.
+const Statement sql::kNoteChecks{"tx_note_receipt_checks", R"(
+  WITH noted AS MATERIALIZED (
+    SELECT tx_id
+      FROM managed_tx
+     WHERE tx_id = ANY ($1::uuid[])
+       AND receipt_block IS NULL
+       FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE managed_tx AS t
+     SET last_receipt_check = clock_timestamp()
+    FROM noted
+   WHERE t.tx_id = noted.tx_id)"};
 
 awaitable<> note_receipt_checks(pg::Pool& pool, std::vector<Uuid> tx_ids) {
   co_await pool.execute(sql::kNoteChecks, tx_ids);
@@ -225,6 +182,23 @@ awaitable<> note_receipt_checks(pg::Pool& pool, std::vector<Uuid> tx_ids) {
 MinedPlace place_of(const MinedTx& tx) {
   return {tx.block, tx.lease.key.signer, tx.nonce};
 }
+
+const Statement sql::kMinedBetween{"tx_mined_between", R"(
+  SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.tx_hash, a.kind AS attempt_kind,
+         t.receipt ->> 'status' = '0x1' AS succeeded, t.receipt_block, t.receipt_hash, t.told_block,
+         t.told_hash, extract(epoch FROM clock_timestamp() - t.created_at)::double precision AS age
+    FROM managed_tx AS t
+    JOIN signer_lease AS l
+      ON l.chain_id = t.chain_id AND l.signer = t.signer
+     AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
+    JOIN tx_attempt AS a ON a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
+   WHERE t.chain_id = $2
+     AND t.state IN ('TRACKING', 'STUCK')
+     AND t.receipt_block >= $3
+     AND (t.receipt_block, t.signer, t.nonce) > ($3, $4, $5)
+     AND t.receipt_block <= $6
+   ORDER BY t.receipt_block, t.signer, t.nonce
+   LIMIT $7)"};
 
 awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id, MinedPlace after,
                                               std::int64_t to, std::size_t limit) {
@@ -246,6 +220,28 @@ awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, 
   }
   co_return out;
 }
+
+const Statement sql::kOpenHeads{"tx_open_heads", R"(
+  SELECT l.chain_id, l.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash, t.withdrawn,
+         extract(epoch FROM clock_timestamp() - greatest(t.first_submitted_at, t.receipt_changed_at))::double precision
+           AS since_submit,
+         extract(epoch FROM clock_timestamp() - b.mined_at)::double precision AS since_head
+    FROM signer_lease AS l
+   CROSS JOIN LATERAL (SELECT *
+                         FROM managed_tx AS t
+                        WHERE t.chain_id = l.chain_id AND t.signer = l.signer
+                          AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+                          AND t.receipt_block IS NULL
+                        ORDER BY t.nonce
+                        LIMIT 1) AS t
+    LEFT JOIN LATERAL (SELECT coalesce(b.receipt_changed_at, b.confirmed_at, b.updated_at) AS mined_at
+                         FROM managed_tx AS b
+                        WHERE b.chain_id = t.chain_id AND b.signer = t.signer AND b.nonce < t.nonce
+                        ORDER BY b.nonce DESC
+                        LIMIT 1) AS b ON true
+   WHERE l.owner_node = $1
+     AND l.chain_id = $2
+     AND l.expires_at > clock_timestamp())"};
 
 awaitable<std::vector<OpenHead>> open_heads(pg::Pool& pool, std::string node, std::int64_t chain_id) {
   const auto rows = co_await pool.query(sql::kOpenHeads, node, chain_id);
