@@ -144,7 +144,7 @@ Decision decide(const OpenTx& tx, const ChainFacts& facts) {
   if (now && kind_of(tx, *now) != AttemptKind::kExternal) {
     return {Verdict::kMined, now, fmt::format("receipt in block {}", now->block_number)};
   }
-  if (!tx.external && !now && facts.listed_block) return decide_listed(tx, *facts.listed_block);
+  if (!now && facts.listed_block) return decide_listed(tx, *facts.listed_block);
   const auto foreign = look_for_foreign(tx, facts, now);
   return tx.external ? decide_external(tx, foreign) : decide_unmined(tx, foreign);
 }

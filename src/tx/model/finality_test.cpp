@@ -192,10 +192,13 @@ TEST(finality, a_receipt_is_stored_although_the_block_was_listed_before) {
   EXPECT_EQ(decide(open(), chain).verdict, Verdict::kMined);
 }
 
-TEST(finality, a_listing_says_nothing_about_a_row_kept_for_others) {
+TEST(finality, a_block_that_lists_the_operators_cancel_is_a_veto_for_a_row_kept_for_others_too) {
+  auto row = external();
+  row.attempts = {{"0xc", AttemptKind::kCancel}};
   auto chain = nonces(8, 8);
+  EXPECT_EQ(decide(row, chain).verdict, Verdict::kConsumedElsewhere);
   chain.listed_block = 100;
-  EXPECT_EQ(decide(external(), chain).verdict, Verdict::kConsumedElsewhere);
+  EXPECT_EQ(decide(row, chain).verdict, Verdict::kWait);
 }
 
 TEST(finality, a_foreign_transaction_that_is_gone_gives_the_nonce_back) {
