@@ -29,6 +29,15 @@ std::optional<std::size_t> known_length(std::span<const BlockRef> list, const An
 
 }  // namespace
 
+std::vector<BlockRef> confirmation_list(const evm::HeaderWindow& window, std::int64_t number, std::string_view hash) {
+  std::vector<BlockRef> list;
+  if (window.contains(number, hash) != true) return list;
+  for (const auto* header = window.find(number); header != nullptr; header = window.find(header->number + 1)) {
+    list.push_back({header->number, header->hash, header->parent_hash});
+  }
+  return list;
+}
+
 std::optional<Announcement> next_announcement(std::span<const BlockRef> list, const Announced& announced) {
   check_linked(list);
   if (list.empty()) {
@@ -39,6 +48,20 @@ std::optional<Announcement> next_announcement(std::span<const BlockRef> list, co
   if (known == list.size()) return std::nullopt;
   const Announced then{AnnouncedBlock{list.back().number, list.back().hash}, false};
   return Announcement{!known, list.subspan(known.value_or(0)), then};
+}
+
+boost::json::array to_json(std::span<const BlockRef> list) {
+  boost::json::array out;
+  out.reserve(list.size());
+  for (const auto& block : list) out.push_back({{"blockNumber", block.number}, {"blockHash", block.hash}});
+  return out;
+}
+
+std::pair<TxEvent, std::string> confirmations_event(const SignerKey& key, const Uuid& tx_id,
+                                                    const Announcement& announcement) {
+  return {
+      TxEvent::kConfirmations,
+      event_json(key, tx_id, {{"newFork", announcement.new_fork}, {"confirmations", to_json(announcement.headers)}})};
 }
 
 }  // namespace fencepost::tx

@@ -1,4 +1,5 @@
-// The newFork protocol: what a consumer is told about the blocks that confirm a transaction.
+// The newFork protocol: what a consumer is told about the blocks that confirm a transaction. Whether a block is final is
+// finality.hpp's question.
 //
 // The list is the receipt's block and every block above it on the node's own branch, up to its head; it is empty while
 // there is no receipt. A consumer appends what it is told with newFork=false and replaces everything it has with what
@@ -12,10 +13,30 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "tx/model/block_ref.hpp"
+#include <boost/json/array.hpp>
+
+#include "base/uuid.hpp"
+#include "evm/header_window.hpp"
+#include "tx/model/event_type.hpp"
+#include "tx/model/lease.hpp"
 
 namespace fencepost::tx {
+
+// A block by its place on a branch.
+struct BlockRef {
+  std::int64_t number = 0;
+  std::string hash;
+  std::string parent_hash;
+
+  friend bool operator==(const BlockRef&, const BlockRef&) = default;
+};
+
+// The list of a receipt in that block: from it (first) to the window's head. Empty when the block is not on the branch.
+std::vector<BlockRef> confirmation_list(const evm::HeaderWindow& window, std::int64_t number, std::string_view hash);
 
 // managed_tx.told_block and told_hash.
 struct AnnouncedBlock {
@@ -44,5 +65,11 @@ struct Announcement {
 // other: a node that is only behind, and not reorged, should not ask before it has caught up.
 // Throws Exception `broken_header_walk` when the list is not a chain of parent hashes.
 std::optional<Announcement> next_announcement(std::span<const BlockRef> list, const Announced& announced);
+
+// [{"blockNumber": 12, "blockHash": "0x…"}, …]
+boost::json::array to_json(std::span<const BlockRef> list);
+// TxConfirmations, as type and data.
+std::pair<TxEvent, std::string> confirmations_event(const SignerKey& key, const Uuid& tx_id,
+                                                    const Announcement& announcement);
 
 }  // namespace fencepost::tx

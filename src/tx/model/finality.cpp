@@ -161,11 +161,4 @@ SubState failure_reason(Verdict verdict) {
   return row(verdict).failure;
 }
 
-bool finality_violated(const Inclusion& ended, std::span<const BlockRef> walk,
-                       std::optional<std::int64_t> final_number) {
-  if (!final_number || ended.block_number > *final_number) return false;
-  const auto at = std::ranges::find(walk, ended.block_number, &BlockRef::number);
-  return at != walk.end() && at->hash != ended.block_hash;
-}
-
 }  // namespace fencepost::tx

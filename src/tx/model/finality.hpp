@@ -28,13 +28,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tx/model/attempt.hpp"
-#include "tx/model/block_ref.hpp"
 #include "tx/model/state.hpp"
 #include "tx/model/sub_state.hpp"
 
@@ -126,12 +124,5 @@ TxState state_after(TxState from, Verdict verdict);
 std::string_view to_string(Verdict verdict);
 // The sub state of an end that failed, and the reason of its TxFailed. kNone for verdicts that do not fail.
 SubState failure_reason(Verdict verdict);
-
-// Whether a transaction that ended in this block has been undone all the same: the node's own walk, lowest block
-// first, has another block in its place, and that one is final in it. (A node that is behind may still be on a branch
-// that died before the transaction ended: no violation.) False when it cannot be told: the walk does not reach that
-// height, or what is final is not known.
-bool finality_violated(const Inclusion& ended, std::span<const BlockRef> walk,
-                       std::optional<std::int64_t> final_number);
 
 }  // namespace fencepost::tx

@@ -251,18 +251,6 @@ TEST(finality, a_receipt_of_no_attempt_is_a_bug) {
   EXPECT_EQ(code(mined("0xz"), canonical(true)), "unknown_attempt");
 }
 
-TEST(finality, is_violated_when_another_final_block_stands_at_that_height) {
-  const std::vector<BlockRef> walk{{99, "0xb99", "0xb98"}, {100, "0xb100", "0xb99"}, {101, "0xb101", "0xb100"}};
-  const Inclusion undone{"0xa", 100, "0xx100", true};
-  EXPECT_TRUE(finality_violated(undone, walk, 100));
-  EXPECT_FALSE(finality_violated({"0xa", 100, "0xb100", true}, walk, 100));
-  EXPECT_FALSE(finality_violated(undone, walk, 99));
-  EXPECT_FALSE(finality_violated(undone, walk, std::nullopt));
-  EXPECT_FALSE(finality_violated(undone, {}, 100));
-  EXPECT_FALSE(finality_violated({"0xa", 98, "0xx98", true}, walk, 101));
-  EXPECT_FALSE(finality_violated({"0xa", 102, "0xx102", true}, walk, 110));
-}
-
 TEST(finality, verdicts_have_their_names) {
   EXPECT_EQ(to_string(Verdict::kWait), "wait");
   EXPECT_EQ(to_string(Verdict::kConsumedElsewhere), "consumed_elsewhere");

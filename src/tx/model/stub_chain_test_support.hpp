@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tx/model/block_ref.hpp"
+#include "tx/model/confirmations.hpp"
 
 namespace fencepost::tx::stub {
 

@@ -3,7 +3,6 @@
 #include <boost/json/array.hpp>
 
 #include "tx/model/confirmations.hpp"
-#include "tx/service/confirmation_list.hpp"
 
 namespace fencepost::tx {
 

@@ -4,8 +4,8 @@
 
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
+#include "tx/model/confirmations.hpp"
 #include "tx/model/finality.hpp"
-#include "tx/service/confirmation_list.hpp"
 #include "tx/service/receipt_steps.hpp"
 #include "tx/store/reorg_store.hpp"
 
