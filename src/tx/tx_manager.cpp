@@ -28,7 +28,7 @@ std::vector<std::int64_t> ids_of(const std::vector<ChainSetup>& chains) {
 // The workers of one chain, all on the chain's loop. A new worker is one line in the constructor.
 class TxManager::ChainWork {
  public:
-  ChainWork(const Parts& parts, const ChainSetup& setup, LeaseManager& leases, TxWatch& watch)
+  ChainWork(const Parts& parts, const ChainSetup& setup, LeaseManager& leases, TxChangeSignal& changes)
       : context_{.evm_chain = setup.chain,
                  .home = setup.chain.home(),
                  .runtime = parts.runtime,
@@ -37,7 +37,7 @@ class TxManager::ChainWork {
                  .follower = setup.chain.follower(),
                  .keys = parts.keys,
                  .leases = leases,
-                 .watch = watch,
+                 .changes = changes,
                  .metrics = parts.metrics,
                  .options = setup.options},
         nonces_(workers_.add<NonceKeeper>(context_)),
@@ -94,7 +94,7 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
       leaders_(parts.runtime, options.forward_timeout) {
   std::map<std::int64_t, ChainContext*> contexts;
   for (const auto& setup : chains) {
-    auto work = std::make_unique<ChainWork>(parts, setup, leases_, watch_);
+    auto work = std::make_unique<ChainWork>(parts, setup, leases_, changes_);
     leases_.on_taken([home = setup.chain.home(), work = work.get()](std::vector<SignerLease> taken) {
       return on_loop(home, [work, taken = std::move(taken)] { return work->on_taken(taken); });
     });
@@ -102,7 +102,7 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
     chains_.emplace(setup.chain.id(), std::move(work));
   }
   service_ = std::make_unique<TxService>(options, parts.database, contexts, parts.keys, leases_, writer_, leaders_,
-                                         watch_, parts.metrics);
+                                         changes_, parts.metrics);
   operators_ = std::make_unique<OperatorService>(*service_, parts.database, contexts, parts.keys, leases_, parts.ids,
                                                  parts.metrics);
   parts.listener.subscribe(

@@ -16,8 +16,8 @@
 #include "tx/service/lease_manager.hpp"
 #include "tx/service/operator_service.hpp"
 #include "tx/service/transaction_writer.hpp"
+#include "tx/service/tx_change_signal.hpp"
 #include "tx/service/tx_service.hpp"
-#include "tx/service/tx_watch.hpp"
 
 #include "cluster/node_registry.hpp"
 
@@ -57,7 +57,7 @@ class TxManager {
   class ChainWork;
 
   Parts parts_;
-  TxWatch watch_;
+  TxChangeSignal changes_;
   LeaseManager leases_;
   std::map<std::int64_t, std::unique_ptr<ChainWork>> chains_;
   TransactionWriter writer_;

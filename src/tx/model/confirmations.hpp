@@ -1,5 +1,5 @@
-// The newFork protocol: what a consumer is told about the blocks that confirm a transaction. Whether a block is final is
-// finality.hpp's question.
+// The newFork protocol: what a consumer is told about the blocks that confirm a transaction. Whether a block is final
+// is finality.hpp's question.
 //
 // The list is the receipt's block and every block above it on the node's own branch, up to its head; it is empty while
 // there is no receipt. A consumer appends what it is told with newFork=false and replaces everything it has with what

@@ -53,7 +53,7 @@ awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps)
                                     {"why", step.why}});
   }
   drop_lost(leases, fenced);
-  watch.tell(changed);
+  changes.raise(changed);
   co_return outcomes;
 }
 

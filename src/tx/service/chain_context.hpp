@@ -12,7 +12,7 @@
 #include "runtime/runtime.hpp"
 #include "tx/options.hpp"
 #include "tx/service/lease_manager.hpp"
-#include "tx/service/tx_watch.hpp"
+#include "tx/service/tx_change_signal.hpp"
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/step_store.hpp"
 
@@ -27,7 +27,7 @@ struct ChainContext {
   evm::BlockFollower& follower;    // the chain's
   evm::KeyRing& keys;
   LeaseManager& leases;
-  TxWatch& watch;
+  TxChangeSignal& changes;
   Metrics& metrics;
   ChainOptions options;
 

@@ -128,7 +128,7 @@ awaitable<Result<ManagedTx>> OperatorService::settle(StepOutcome outcome, Uuid t
                                 {"fencingToken", act.lease.fencing_token},
                                 {"actor", act.actor},
                                 {"reason", act.reason}});
-  chain->watch.tell(std::span(&tx_id, 1));
+  chain->changes.raise(std::span(&tx_id, 1));
   chain->wake_submitter();
   chain->wake_resubmitter();
   chain->wake_receipts();

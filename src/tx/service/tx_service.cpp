@@ -55,7 +55,7 @@ bool has_reached(const ManagedTx& tx, WaitFor what) {
 
 TxService::TxService(TxOptions options, pg::Database& database, std::map<std::int64_t, ChainContext*> chains,
                      evm::KeyRing& keys, LeaseManager& leases, TransactionWriter& writer, LeaderClient& leaders,
-                     TxWatch& watch, Metrics& metrics)
+                     TxChangeSignal& changes, Metrics& metrics)
     : options_(options),
       database_(database),
       chains_(std::move(chains)),
@@ -63,7 +63,7 @@ TxService::TxService(TxOptions options, pg::Database& database, std::map<std::in
       leases_(leases),
       writer_(writer),
       leaders_(leaders),
-      watch_(watch),
+      changes_(changes),
       metrics_(metrics) {
   for (const auto& [id, chain] : chains_) {
     for (const auto* result : {"created", "existing"}) create_total(id, result);
@@ -72,7 +72,7 @@ TxService::TxService(TxOptions options, pg::Database& database, std::map<std::in
 
 Metrics::Counter& TxService::create_total(std::int64_t chain_id, std::string_view result) {
   return metrics_.counter("tx_create_total", "Requests to create a transaction",
-                          {{"chain", chains_.at(chain_id)->options.name}, {"result", std::string(result)}});
+                          {{"chain", chains_.at(chain_id)->evm_chain.name()}, {"result", std::string(result)}});
 }
 
 Result<std::int64_t> TxService::resolve_chain(std::optional<std::int64_t> chain_id) const {
@@ -208,7 +208,7 @@ awaitable<std::optional<ManagedTx>> TxService::find_by_request(SignerKey key, st
 
 awaitable<std::optional<ManagedTx>> TxService::wait(Uuid tx_id, WaitFor what, std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  TxWatch::Listener listener(watch_, tx_id, co_await this_executor());
+  TxChangeSignal::Listener listener(changes_, tx_id, co_await this_executor());
   for (;;) {
     auto tx = co_await find_tx(database_.pool(), tx_id);
     const auto left =

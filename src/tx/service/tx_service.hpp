@@ -19,7 +19,7 @@
 #include "tx/options.hpp"
 #include "tx/service/leader_client.hpp"
 #include "tx/service/transaction_writer.hpp"
-#include "tx/service/tx_watch.hpp"
+#include "tx/service/tx_change_signal.hpp"
 #include "tx/store/tx_store.hpp"
 
 namespace fencepost::tx {
@@ -46,7 +46,8 @@ enum class WaitFor { kSubmitted, kMined, kConfirmed };
 class TxService {
  public:
   TxService(TxOptions options, pg::Database& database, std::map<std::int64_t, ChainContext*> chains, evm::KeyRing& keys,
-            LeaseManager& leases, TransactionWriter& writer, LeaderClient& leaders, TxWatch& watch, Metrics& metrics);
+            LeaseManager& leases, TransactionWriter& writer, LeaderClient& leaders, TxChangeSignal& changes,
+            Metrics& metrics);
 
   const TxOptions& options() const { return options_; }
   // The chain meant by a request: the given one, or the only one. Errors kInvalid: `chain_required`, `unknown_chain`.
@@ -77,7 +78,7 @@ class TxService {
   LeaseManager& leases_;
   TransactionWriter& writer_;
   LeaderClient& leaders_;
-  TxWatch& watch_;
+  TxChangeSignal& changes_;
   Metrics& metrics_;
 };
 

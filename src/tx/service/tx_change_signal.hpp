@@ -1,5 +1,5 @@
-// Lets requests wait for a transaction to change. Only changes that this node makes are heard at once; whoever waits
-// looks at the database too, from time to time.
+// Wakes HTTP requests that wait for a transaction to change (?wait=…). Only changes that this node makes are heard at
+// once; a request that waits also looks at the database from time to time.
 #pragma once
 
 #include <chrono>
@@ -14,13 +14,13 @@
 
 namespace fencepost::tx {
 
-class TxWatch {
+class TxChangeSignal {
  public:
   // One interest in one transaction, until it goes out of scope. Listen first, then look: a change between the two is
   // heard.
   class Listener {
    public:
-    Listener(TxWatch& watch, Uuid tx_id, Executor home);
+    Listener(TxChangeSignal& signal, Uuid tx_id, Executor home);
     ~Listener();
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;
@@ -29,15 +29,15 @@ class TxWatch {
     awaitable<bool> changed(std::chrono::milliseconds patience);
 
    private:
-    friend class TxWatch;
-    TxWatch& watch_;
+    friend class TxChangeSignal;
+    TxChangeSignal& signal_;
     Uuid tx_id_;
     Executor home_;
-    std::shared_ptr<Completion<bool>> told_;
+    std::shared_ptr<Completion<bool>> heard_;
   };
 
-  // Any thread.
-  void tell(std::span<const Uuid> changed);
+  // These transactions have changed: wakes their listeners. Any thread.
+  void raise(std::span<const Uuid> changed);
 
  private:
   std::mutex mutex_;
