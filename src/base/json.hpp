@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,12 @@ inline constexpr std::size_t kJsonMaxDepth = 32;
 //                                (Boost.JSON alone would keep the last of two equal keys, and turn an integer
 //                                over 64 bits into a double that is not quite it.)
 Result<boost::json::value> parse_json(std::string_view text, std::size_t max_bytes);
+
+// null where there is none.
+template <class T>
+boost::json::value optional_json(const std::optional<T>& value) {
+  return value ? boost::json::value(*value) : boost::json::value(nullptr);
+}
 
 // What a value is, for the tail of an error message: `"abc"`, `number 5`, `an object`. Never long, never with
 // control characters.

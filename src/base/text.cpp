@@ -95,6 +95,25 @@ std::string quote(std::string_view text, std::size_t max_bytes) {
   return out;
 }
 
+std::string lowercase(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), lower);
+  return out;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string repair_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -13,6 +13,15 @@ namespace fencepost {
 // and broken UTF-8 are escaped, and no more than `max_bytes` of the text are shown ("…" says that more follows).
 std::string quote(std::string_view text, std::size_t max_bytes = 64);
 
+// Of ASCII letters only, whatever the locale.
+inline char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+std::string lowercase(std::string_view text);
+bool equal_ignoring_case(std::string_view a, std::string_view b);
+
+bool is_utf8(std::string_view text);
+
 // The text as valid UTF-8: each byte that belongs to no character becomes U+FFFD.
 std::string repair_utf8(std::string_view text);
 

@@ -78,5 +78,20 @@ TEST(text, lists_alternatives_as_a_sentence_would) {
   EXPECT_EQ(one_of_list(std::span(kWords).first(1)), "a");
 }
 
+TEST(text, letters_are_lowered_in_ascii_only) {
+  EXPECT_EQ(lowercase("0xABCDEF-ghi Z@[É"), "0xabcdef-ghi z@[É");
+  EXPECT_TRUE(equal_ignoring_case("Content-Type", "content-TYPE"));
+  EXPECT_FALSE(equal_ignoring_case("Content-Type", "Content-Typ"));
+  EXPECT_FALSE(equal_ignoring_case("@", "`"));
+}
+
+TEST(text, utf8_is_checked_strictly) {
+  for (const auto* good : {"", "plain", "\u00e9\u20ac\U0001f600", "\U0010ffff"}) EXPECT_TRUE(is_utf8(good)) << good;
+  for (const auto* bad :
+       {"\x80", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "a\xff"}) {
+    EXPECT_FALSE(is_utf8(bad)) << quote(bad);
+  }
+}
+
 }  // namespace
 }  // namespace fencepost

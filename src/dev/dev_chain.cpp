@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <fstream>
 #include <future>
 #include <thread>
@@ -17,6 +16,7 @@
 #include <boost/json.hpp>
 
 #include "base/random.hpp"
+#include "base/text.hpp"
 #include "http/client.hpp"
 #include "runtime/async.hpp"
 #include "runtime/child_process.hpp"
@@ -272,9 +272,7 @@ class DevChain::Supervisor {
     if (!listed) co_return fail(listed.error());
     if (!listed->is_array()) co_return fail(unavailable("dev_chain_failed", "anvil did not list its accounts"));
     for (const auto& account : listed->as_array()) {
-      std::string address(account.as_string());
-      for (auto& c : address) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      accounts_.push_back(std::move(address));
+      accounts_.push_back(lowercase(account.as_string()));
     }
     co_return Result<void>{};
   }

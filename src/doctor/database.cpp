@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.hpp"
+
 namespace fencepost::doctor {
 namespace {
 
@@ -173,9 +175,7 @@ std::string next_word(std::string_view& sql) {
     sql.remove_prefix(sql.starts_with("--") ? std::min(sql.find('\n'), sql.size()) : 1);
   }
   std::string word;
-  for (; !sql.empty() && is_word(sql.front()); sql.remove_prefix(1)) {
-    word += static_cast<char>(std::tolower(static_cast<unsigned char>(sql.front())));
-  }
+  for (; !sql.empty() && is_word(sql.front()); sql.remove_prefix(1)) word += lower(sql.front());
   return word;
 }
 

@@ -43,13 +43,6 @@ auto parse(std::string_view text, std::string_view what, Read read)
   }
 }
 
-std::string lowercase(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return lower;
-}
-
 std::string_view text_of(ondemand::value value, std::string_view member) {
   std::string_view text;
   if (value.get_string().get(text) != simdjson::SUCCESS) throw BadShape{fmt::format("{} is not a string", member)};

@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "base/text.hpp"
+
 namespace fencepost::evm {
 namespace {
 
@@ -188,10 +190,7 @@ constexpr auto kWordings = std::to_array<Wording>({
 
 std::string normal(std::string_view message) {
   std::string text(message);
-  std::ranges::transform(text, text.begin(), [](char c) {
-    if (c == '_' || c == '-') return ' ';
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  std::ranges::transform(text, text.begin(), [](char c) { return c == '_' || c == '-' ? ' ' : lower(c); });
   return text;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "pg/bytes.hpp"
+
 namespace fencepost::identity {
 namespace {
 
@@ -49,12 +51,6 @@ std::optional<std::vector<std::string>> optional_strings(const pg::Row& row, std
   return array ? std::optional(strings(*array)) : std::nullopt;
 }
 
-pg::Bytes to_bytes(const Digest256& digest) {
-  pg::Bytes bytes(digest.size());
-  std::memcpy(bytes.data(), digest.data(), digest.size());
-  return bytes;
-}
-
 ApiKey read_key(const pg::Row& row) {
   ApiKey key;
   key.key_id = row.get<Uuid>("key_id");
@@ -75,7 +71,7 @@ ApiKey read_key(const pg::Row& row) {
 }  // namespace
 
 awaitable<> ApiKeyStore::insert(const ApiKey& key) {
-  const auto hash = to_bytes(key.secret_hash);
+  const auto hash = pg::to_bytes(key.secret_hash);
   co_await pool_.execute(kInsert, key.key_id, key.label, hash, key.scopes, key.signers, key.guilds, key.expires_at);
 }
 

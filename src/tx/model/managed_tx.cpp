@@ -1,5 +1,7 @@
 #include "tx/model/managed_tx.hpp"
 
+#include "base/json.hpp"
+
 namespace fencepost::tx {
 
 ManagedTx read_managed_tx(const pg::Row& row) {
@@ -31,11 +33,6 @@ ManagedTx read_managed_tx(const pg::Row& row) {
 }
 
 namespace {
-
-template <class T>
-boost::json::value optional_json(const std::optional<T>& value) {
-  return value ? boost::json::value(*value) : boost::json::value(nullptr);
-}
 
 boost::json::value time_json(const std::optional<TimePoint>& at) {
   return at ? boost::json::value(to_rfc3339(*at)) : boost::json::value(nullptr);

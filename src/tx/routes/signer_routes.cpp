@@ -6,6 +6,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "base/json.hpp"
 #include "tx/routes/tx_request.hpp"
 #include "tx/store/tx_store.hpp"
 
@@ -18,11 +19,6 @@ using http::Request;
 using http::Response;
 using http::Verb;
 using Parts = SignerRoutesParts;
-
-template <class T>
-json::value optional_json(const std::optional<T>& value) {
-  return value ? json::value(*value) : json::value(nullptr);
-}
 
 json::value time_json(const std::optional<TimePoint>& at) {
   return at ? json::value(to_rfc3339(*at)) : json::value(nullptr);

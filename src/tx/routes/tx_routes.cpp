@@ -2,6 +2,7 @@
 
 #include <boost/json/object.hpp>
 
+#include "base/json.hpp"
 #include "outbox/outbox_store.hpp"
 #include "tx/routes/tx_create_routes.hpp"
 
@@ -19,11 +20,6 @@ constexpr std::size_t kMaxSteps = 1000;
 
 Error no_such_tx() {
   return not_found("no_such_tx", "there is no such transaction");
-}
-
-template <class T>
-json::value optional_json(const std::optional<T>& value) {
-  return value ? json::value(*value) : json::value(nullptr);
 }
 
 json::object to_json(const AttemptView& attempt) {

@@ -1,24 +1,14 @@
 #include "tx/store/attempt_store.hpp"
 
-#include <cstring>
 #include <span>
 
+#include "pg/bytes.hpp"
 #include "pg/halving.hpp"
 #include "tx/store/read_row.hpp"
 
 namespace fencepost::tx {
 
 using pg::Statement;
-
-namespace {
-
-pg::Bytes to_pg(const Bytes& raw) {
-  pg::Bytes bytes(raw.size());
-  std::memcpy(bytes.data(), raw.data(), raw.size());
-  return bytes;
-}
-
-}  // namespace
 
 // Signing is deterministic: the same fees give the same bytes, and then it is the same attempt, sent again.
 const Statement sql::kClaimAttempts{"tx_claim", R"(
@@ -96,7 +86,7 @@ pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& cl
     previous.push_back(claim.previous_hash);
     hashes.push_back(claim.tx_hash);
     kinds.emplace_back(kAttemptKinds.name(claim.kind));
-    raw.push_back(to_pg(claim.raw));
+    raw.push_back(pg::to_bytes(claim.raw));
     fees.push_back(claim.fees);
   }
   auto batch = fence_rows(node, rows);

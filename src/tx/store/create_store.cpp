@@ -1,11 +1,11 @@
 #include "tx/store/create_store.hpp"
 
-#include <cstring>
 #include <map>
 
 #include <boost/json/parse.hpp>
 
 #include "base/error.hpp"
+#include "pg/bytes.hpp"
 #include "tx/store/fence.hpp"
 #include "tx/store/read_row.hpp"
 #include "tx/store/store_columns.hpp"
@@ -22,12 +22,6 @@ CreateOutcome outcome_of(std::string_view text) {
   if (text == "conflict") return CreateOutcome::kConflict;
   if (text == "reconcile") return CreateOutcome::kNeedsReconcile;
   return CreateOutcome::kFenced;
-}
-
-pg::Bytes to_bytes(std::string_view raw) {
-  pg::Bytes bytes(raw.size());
-  std::memcpy(bytes.data(), raw.data(), raw.size());
-  return bytes;
 }
 
 struct AllotmentColumns : FencedLeases {
@@ -67,7 +61,7 @@ pg::Params create_params(const std::string& node, const AllotmentColumns& w, con
     ids.push_back(item.tx_id);
     requests.push_back(item.request_id);
     payloads.emplace_back(item.payload);
-    hashes.push_back(to_bytes(item.payload_hash));
+    hashes.push_back(pg::to_bytes(item.payload_hash));
     gas.push_back(item.gas_limit);
   }
   return pg::Params::of(node, w.chains, w.signers, w.tokens, w.windows, slot, first_places(items), ids, requests,

@@ -1,7 +1,6 @@
 #include "tx/store/operator_store.hpp"
 
-#include <cstring>
-
+#include "pg/bytes.hpp"
 #include "pg/error.hpp"
 #include "tx/store/fence.hpp"
 
@@ -28,16 +27,6 @@ namespace {
 pg::Params params_of(const std::string& node, const OperatorAct& act) {
   return pg::Params::of(node, act.lease.key.chain_id, act.lease.key.signer, act.lease.fencing_token, act.tx_id,
                         act.action, act.reason, act.actor, act.detail);
-}
-
-pg::Bytes to_bytes(std::string_view raw) {
-  pg::Bytes bytes(raw.size());
-  std::memcpy(bytes.data(), raw.data(), raw.size());
-  return bytes;
-}
-
-std::string_view view(const Bytes& raw) {
-  return {reinterpret_cast<const char*>(raw.data()), raw.size()};
 }
 
 // A lock that another session holds is no bug and no loss: the whole batch was rolled back.
@@ -168,7 +157,7 @@ awaitable<StepOutcome> store_cancel(pg::Pool& pool, std::string node, OperatorAc
   params.add(kManagedTx.name(cancel.from))
       .add(cancel.previous_hash)
       .add(cancel.tx_hash)
-      .add(to_bytes(view(cancel.raw)))
+      .add(pg::to_bytes(cancel.raw))
       .add(cancel.fees);
   co_return co_await write_row(pool, node, act, kCancel, std::move(params));
 }
@@ -208,7 +197,7 @@ constexpr Statement kFill{"tx_operator_fill", R"(
 awaitable<StepOutcome> fill_gap(pg::Pool& pool, std::string node, OperatorAct act, GapFill fill) {
   act.tx_id = fill.tx_id;
   auto params = params_of(node, act);
-  params.add(fill.nonce).add(fill.payload).add(to_bytes(fill.payload_hash)).add(fill.gas_limit);
+  params.add(fill.nonce).add(fill.payload).add(pg::to_bytes(fill.payload_hash)).add(fill.gas_limit);
   const auto rows = co_await write_cursor(pool, node, act, kFill, std::move(params));
   co_return read_outcome(rows.one());
 }
