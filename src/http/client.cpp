@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include "base/text.hpp"
 #include "http/client_connection.hpp"
 
 namespace fencepost::http {
@@ -14,10 +15,6 @@ namespace fencepost::http {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 namespace {
-
-bool same_name(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
@@ -38,7 +35,8 @@ std::string base64(std::string_view text) {
 }
 
 bool has_header(const ClientRequest& request, std::string_view name) {
-  return std::ranges::any_of(request.headers, [&](const auto& header) { return same_name(header.first, name); });
+  return std::ranges::any_of(request.headers,
+                             [&](const auto& header) { return equal_ignoring_case(header.first, name); });
 }
 
 Result<std::string> make_head(const ClientRequest& request, const detail::Endpoint& endpoint) {
@@ -70,7 +68,7 @@ Result<std::string> make_head(const ClientRequest& request, const detail::Endpoi
 
 std::optional<std::string_view> ClientResponse::header(std::string_view name) const {
   for (const auto& [key, value] : headers) {
-    if (same_name(key, name)) return value;
+    if (equal_ignoring_case(key, name)) return value;
   }
   return std::nullopt;
 }

@@ -24,14 +24,6 @@ constexpr std::array<std::pair<std::string_view, Verb>, 7> kVerbs{{{"GET", Verb:
 
 constexpr std::size_t kKeepBody = 64 * 1024;  // of the memory of a large body, once it is done with
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool same_name(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::ranges::equal(a, b, {}, lower, lower);
-}
-
 Error bad_target(std::string message) {
   return invalid("bad_target", std::move(message));
 }
@@ -54,7 +46,7 @@ Verb parse_verb(std::string_view method) {
 
 std::optional<std::string_view> Request::header(std::string_view name) const {
   for (const auto& field : fields_) {
-    if (same_name(name_of(field), name)) return value_of(field);
+    if (equal_ignoring_case(name_of(field), name)) return value_of(field);
   }
   return std::nullopt;
 }

@@ -3,16 +3,15 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "http/connection.hpp"
 
 namespace fencepost::http {
 namespace {
 
 bool has_header(const Response& response, std::string_view name) {
-  return std::ranges::any_of(response.headers, [&](const auto& header) {
-    return std::ranges::equal(header.first, name,
-                              [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
-  });
+  return std::ranges::any_of(response.headers,
+                             [&](const auto& header) { return equal_ignoring_case(header.first, name); });
 }
 
 void append_header(std::string& out, std::string_view name, std::string_view value) {

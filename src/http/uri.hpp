@@ -24,6 +24,4 @@ std::string percent_encode(std::string_view text);
 // "a=1&b&c=%2B" in order of appearance; a name without '=' has the empty value.
 Result<QueryParameters> parse_query(std::string_view text);
 
-bool is_utf8(std::string_view text);
-
 }  // namespace fencepost::http

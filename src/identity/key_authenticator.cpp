@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "base/text.hpp"
 #include "http/message.hpp"
 #include "identity/api_key_store.hpp"
 
@@ -13,10 +14,7 @@ std::optional<std::string_view> bearer(const http::Request& request) {
   constexpr std::string_view kScheme = "bearer ";
   auto header = request.header("authorization");
   if (!header || header->size() <= kScheme.size()) return std::nullopt;
-  for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    const char c = (*header)[i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c) != kScheme[i]) return std::nullopt;
-  }
+  if (!equal_ignoring_case(header->substr(0, kScheme.size()), kScheme)) return std::nullopt;
   return header->substr(kScheme.size());
 }
 
