@@ -63,6 +63,31 @@ class StepProtocol : public ProtocolTest {
     return step;
   }
 
+  // Of a new transaction that was claimed: a step that sets everything a receipt sets.
+  Step mined_step(const SignerLease& lease) {
+    const auto id = allocated(lease, 1)[0];
+    EXPECT_EQ(claim({claim_of(lease, id, 1)}), Outcomes{"done"});
+    auto step = tracking(lease, id);
+    step.sub_state = SubState::kMined;
+    step.error = "slow";
+    step.failed_try = true;
+    step.due_in = 0ms;
+    step.tx_hash = hash_of(2);
+    step.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12)};
+    step.announced = AnnouncedBlock{13, hash_of(13)};
+    return step;
+  }
+  // The transaction after the step, which must be done.
+  ManagedTx after(const Step& step) {
+    ManagedTx tx;
+    test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+      const auto done = co_await apply_steps(pool, "node-a", {step});
+      EXPECT_EQ(done, std::vector{StepOutcome::kDone});
+      tx = (co_await find_tx(pool, step.tx_id)).value();
+    });
+    return tx;
+  }
+
   std::string state_of(const Uuid& id) {
     return admin.value<std::string>("SELECT state FROM managed_tx WHERE tx_id = $1", pg::Params::of(id));
   }
@@ -91,70 +116,63 @@ class StepProtocol : public ProtocolTest {
   Session b{db.dsn(), "node-a"};
 };
 
-TEST_F(StepProtocol, writes_what_is_set_and_leaves_the_rest) {
+TEST_F(StepProtocol, writes_what_is_set) {
   const auto lease = signer_of("node-a");
-  const auto id = allocated(lease, 1)[0];
-  ASSERT_EQ(claim({claim_of(lease, id, 1)}), Outcomes{"done"});
+  const auto tx = after(mined_step(lease));
+  EXPECT_EQ(tx.state, TxState::kTracking);
+  EXPECT_EQ(tx.sub_state, "mined");
+  EXPECT_EQ(tx.error_message, "slow");
+  EXPECT_EQ(tx.retry_count, 1);
+  EXPECT_EQ(tx.tx_hash, hash_of(2));
+  EXPECT_EQ(tx.receipt_block, 12);
+  EXPECT_EQ(tx.receipt_hash, hash_of(12));
+  EXPECT_EQ(tx.receipt.value().at("status").as_string(), "0x1");
+  EXPECT_TRUE(tx.first_submitted_at.has_value());
+  EXPECT_FALSE(tx.confirmed_at);
+}
 
-  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
-    auto step = tracking(lease, id);
-    step.sub_state = SubState::kMined;
-    step.error = "slow";
-    step.failed_try = true;
-    step.due_in = 0ms;
-    step.tx_hash = hash_of(2);
-    step.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12)};
-    step.announced = AnnouncedBlock{13, hash_of(13)};
-    auto done = co_await apply_steps(pool, "node-a", {step});
-    EXPECT_EQ(done, std::vector{StepOutcome::kDone});
-    auto tx = (co_await find_tx(pool, id)).value();
-    EXPECT_EQ(tx.state, TxState::kTracking);
-    EXPECT_EQ(tx.sub_state, "mined");
-    EXPECT_EQ(tx.error_message, "slow");
-    EXPECT_EQ(tx.retry_count, 1);
-    EXPECT_EQ(tx.tx_hash, hash_of(2));
-    EXPECT_EQ(tx.receipt_block, 12);
-    EXPECT_EQ(tx.receipt_hash, hash_of(12));
-    EXPECT_EQ(tx.receipt.value().at("status").as_string(), "0x1");
-    EXPECT_TRUE(tx.first_submitted_at.has_value());
-    EXPECT_FALSE(tx.confirmed_at);
+TEST_F(StepProtocol, leaves_as_it_is_what_is_not_set) {
+  const auto lease = signer_of("node-a");
+  const auto before = after(mined_step(lease));
+  const auto same = after(Step(lease, before.tx_id, TxState::kTracking, TxState::kTracking, "looked"));
+  EXPECT_EQ(same.sub_state, before.sub_state);
+  EXPECT_EQ(same.error_message, before.error_message);
+  EXPECT_EQ(same.retry_count, before.retry_count);
+  EXPECT_EQ(same.next_resubmit_at, before.next_resubmit_at);
+  EXPECT_EQ(same.tx_hash, before.tx_hash);
+  EXPECT_EQ(same.receipt, before.receipt);
+  EXPECT_EQ(same.receipt_hash, before.receipt_hash);
+}
 
-    const Step nothing(lease, id, TxState::kTracking, TxState::kTracking, "looked");
-    done = co_await apply_steps(pool, "node-a", {nothing});
-    EXPECT_EQ(done, std::vector{StepOutcome::kDone});
-    const auto same = (co_await find_tx(pool, id)).value();
-    EXPECT_EQ(same.sub_state, tx.sub_state);
-    EXPECT_EQ(same.error_message, tx.error_message);
-    EXPECT_EQ(same.retry_count, tx.retry_count);
-    EXPECT_EQ(same.next_resubmit_at, tx.next_resubmit_at);
-    EXPECT_EQ(same.receipt_hash, tx.receipt_hash);
+TEST_F(StepProtocol, clears_what_a_reorg_has_undone) {
+  const auto lease = signer_of("node-a");
+  const auto mined = after(mined_step(lease));
+  Step back(lease, mined.tx_id, TxState::kTracking, TxState::kTracking, "reorg");
+  back.sub_state = SubState::kNone;
+  back.error = "";
+  back.reset_tries = true;
+  back.drop_receipt = true;
+  back.retract = true;
+  const auto tx = after(back);
+  EXPECT_FALSE(tx.sub_state);
+  EXPECT_FALSE(tx.error_message);
+  EXPECT_EQ(tx.retry_count, 0);
+  EXPECT_FALSE(tx.mined());
+  EXPECT_FALSE(tx.receipt);
+  EXPECT_FALSE(tx.receipt_hash);
+  EXPECT_EQ(admin.value<std::string>("SELECT concat_ws(' ', told_block, told_hash, withdrawn) FROM managed_tx"), "t");
+}
 
-    Step back(lease, id, TxState::kTracking, TxState::kTracking, "reorg");
-    back.sub_state = SubState::kNone;
-    back.error = "";
-    back.reset_tries = true;
-    back.drop_receipt = true;
-    back.retract = true;
-    done = co_await apply_steps(pool, "node-a", {back});
-    EXPECT_EQ(done, std::vector{StepOutcome::kDone});
-    tx = (co_await find_tx(pool, id)).value();
-    EXPECT_FALSE(tx.sub_state);
-    EXPECT_FALSE(tx.error_message);
-    EXPECT_EQ(tx.retry_count, 0);
-    EXPECT_FALSE(tx.mined());
-    EXPECT_FALSE(tx.receipt);
-
-    Step end(lease, id, TxState::kTracking, TxState::kConfirmed, "final");
-    end.receipt = StoredReceipt{R"({"status":"0x1"})", 14, hash_of(14)};
-    end.confirmations = R"([{"number":14}])";
-    end.final = true;
-    done = co_await apply_steps(pool, "node-a", {end});
-    EXPECT_EQ(done, std::vector{StepOutcome::kDone});
-    tx = (co_await find_tx(pool, id)).value();
-    EXPECT_EQ(tx.state, TxState::kConfirmed);
-    EXPECT_TRUE(tx.confirmed_at.has_value());
-    EXPECT_EQ(tx.confirmations.value().as_array().size(), 1u);
-  });
+TEST_F(StepProtocol, an_end_is_written_with_its_time_and_its_confirmations) {
+  const auto lease = signer_of("node-a");
+  const auto mined = after(mined_step(lease));
+  Step end(lease, mined.tx_id, TxState::kTracking, TxState::kConfirmed, "final");
+  end.confirmations = R"([{"number":14}])";
+  end.final = true;
+  const auto tx = after(end);
+  EXPECT_EQ(tx.state, TxState::kConfirmed);
+  EXPECT_TRUE(tx.confirmed_at.has_value());
+  EXPECT_EQ(tx.confirmations.value().as_array().size(), 1u);
 }
 
 TEST_F(StepProtocol, a_step_the_lifecycle_does_not_know_is_a_bug) {
