@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::string_view kAdmin = "admin";
 
-bool lists(const std::optional<std::vector<std::string>>& list, std::string_view item) {
-  return !list || std::ranges::find(*list, item) != list->end();
-}
-
 }  // namespace
 
 bool is_scope(std::string_view text) {
@@ -25,16 +21,18 @@ bool is_scope(std::string_view text) {
          (verb == "read" || verb == "write" || verb == "operate");
 }
 
-bool Principal::allows(std::string_view scope) const {
+bool Principal::has_scope(std::string_view scope) const {
   return std::ranges::any_of(scopes, [&](const std::string& have) { return have == kAdmin || have == scope; });
 }
 
-bool Principal::allows_signer(std::string_view signer) const {
-  return lists(signers, signer);
+const std::vector<std::string>* Principal::restriction(std::string_view kind) const {
+  const auto found = restrictions.find(kind);
+  return found == restrictions.end() ? nullptr : &found->second;
 }
 
-bool Principal::allows_guild(std::string_view guild) const {
-  return lists(guilds, guild);
+bool Principal::allows(std::string_view kind, std::string_view wanted) const {
+  const auto* const ids = restriction(kind);
+  return ids == nullptr || std::ranges::find(*ids, wanted) != ids->end();
 }
 
 Access Access::scope(std::string scope) {

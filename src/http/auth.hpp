@@ -1,7 +1,7 @@
 // Who asks, and what a route requires. The identity module implements Authenticator; the server calls it.
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,17 +17,22 @@ class Request;
 // that `admin` implies all.
 bool is_scope(std::string_view text);
 
+// What a caller is restricted to: a kind of thing, and the ids that the caller may use. The kinds belong to the domains
+// (tx has "signer", transfer has "guild"); here both texts are opaque.
+using Restrictions = std::map<std::string, std::vector<std::string>, std::less<>>;
+
 struct Principal {
   std::string id;     // of the key or session, stable: for audit rows and rate limits
   std::string label;  // for people
   std::vector<std::string> scopes;
-  std::optional<std::vector<std::string>> signers;  // none: every signer
-  std::optional<std::vector<std::string>> guilds;   // none: every guild
+  Restrictions restrictions;  // a kind that is absent is not restricted
 
-  bool allows(std::string_view scope) const;
-  // An absent list allows everything, an empty one nothing. Addresses are compared as stored: lowercase.
-  bool allows_signer(std::string_view signer) const;
-  bool allows_guild(std::string_view guild) const;
+  bool has_scope(std::string_view scope) const;
+  // The ids of that kind that the caller may use, in the order in which they were given; nullptr: all of them.
+  const std::vector<std::string>* restriction(std::string_view kind) const;
+  // Whether the caller may use that id. An absent kind allows every id, an empty list none. Ids are compared byte by
+  // byte, so a domain passes them in the form in which it stores them.
+  bool allows(std::string_view kind, std::string_view wanted) const;
 };
 
 // What a route asks of its caller.

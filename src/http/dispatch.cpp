@@ -57,7 +57,7 @@ awaitable<Response> Connection::authenticate_and_handle(const Route& route) {
   if (failure) co_return make_problem(to_error(failure), request_.id());
   if (!*caller) co_return make_problem(caller->error(), request_.id());
   const auto& scope = route.access.required_scope();
-  if (!scope.empty() && !(*caller)->allows(scope)) co_return make_problem(insufficient_scope(scope), request_.id());
+  if (!scope.empty() && !(*caller)->has_scope(scope)) co_return make_problem(insufficient_scope(scope), request_.id());
   request_.set_principal(std::move(**caller));
   co_return co_await call(route);
 }

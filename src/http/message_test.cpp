@@ -118,26 +118,27 @@ TEST(message, reset_forgets_everything_but_the_peer) {
 }
 
 TEST(auth, scopes_are_exact_except_admin) {
-  Principal reader{.id = "k", .label = "", .scopes = {"tx:read", "transfer:write"}, .signers = {}, .guilds = {}};
-  EXPECT_TRUE(reader.allows("tx:read"));
-  EXPECT_TRUE(reader.allows("transfer:write"));
-  EXPECT_FALSE(reader.allows("tx:write"));
-  EXPECT_FALSE(reader.allows("transfer:read"));
-  EXPECT_FALSE(reader.allows("admin"));
-  const Principal admin{.id = "k", .label = "", .scopes = {"admin"}, .signers = {}, .guilds = {}};
-  EXPECT_TRUE(admin.allows("tx:operate"));
-  EXPECT_FALSE(Principal{}.allows("tx:read"));
+  Principal reader{.id = "k", .label = "", .scopes = {"tx:read", "transfer:write"}, .restrictions = {}};
+  EXPECT_TRUE(reader.has_scope("tx:read"));
+  EXPECT_TRUE(reader.has_scope("transfer:write"));
+  EXPECT_FALSE(reader.has_scope("tx:write"));
+  EXPECT_FALSE(reader.has_scope("transfer:read"));
+  EXPECT_FALSE(reader.has_scope("admin"));
+  const Principal admin{.id = "k", .label = "", .scopes = {"admin"}, .restrictions = {}};
+  EXPECT_TRUE(admin.has_scope("tx:operate"));
+  EXPECT_FALSE(Principal{}.has_scope("tx:read"));
 }
 
-TEST(auth, lists_limit_only_when_they_are_there) {
+TEST(auth, only_the_kinds_that_are_listed_are_restricted) {
   Principal principal;
-  EXPECT_TRUE(principal.allows_signer("0xa"));
-  EXPECT_TRUE(principal.allows_guild("g"));
-  principal.signers = {"0xa"};
-  principal.guilds = std::vector<std::string>{};
-  EXPECT_TRUE(principal.allows_signer("0xa"));
-  EXPECT_FALSE(principal.allows_signer("0xb"));
-  EXPECT_FALSE(principal.allows_guild("g"));
+  EXPECT_TRUE(principal.allows("colour", "red"));
+  EXPECT_EQ(principal.restriction("colour"), nullptr);
+  principal.restrictions = {{"colour", {"red", "blue"}}, {"shape", {}}};
+  EXPECT_TRUE(principal.allows("colour", "red"));
+  EXPECT_FALSE(principal.allows("colour", "green"));
+  EXPECT_FALSE(principal.allows("shape", "red"));
+  EXPECT_TRUE(principal.allows("size", "red"));
+  EXPECT_EQ(*principal.restriction("colour"), (std::vector<std::string>{"red", "blue"}));
 }
 
 TEST(auth, scope_grammar) {

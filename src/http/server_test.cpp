@@ -232,8 +232,8 @@ class FakeAuthenticator final : public Authenticator {
       co_return fail(Error{ErrorKind::kRateLimited, "rate_limited", "Slow down.", {}, std::chrono::seconds(3)});
     }
     if (header == "Bearer broken") throw Exception(unavailable("db_down", "The database is away."));
-    if (header == "Bearer reader") co_return Principal{"reader", "", {"tx:read"}, {}, {}};
-    if (header == "Bearer admin") co_return Principal{"admin", "", {"admin"}, {}, {}};
+    if (header == "Bearer reader") co_return Principal{"reader", "", {"tx:read"}, {}};
+    if (header == "Bearer admin") co_return Principal{"admin", "", {"admin"}, {}};
     co_return fail(Error{ErrorKind::kUnauthenticated, "unauthenticated", "No such key.", {}, {}});
   }
 };

@@ -69,7 +69,10 @@ std::string_view as_text(const Digest256& digest) {
 }  // namespace
 
 http::Principal ApiKey::principal() const {
-  return {.id = key_id.to_string(), .label = label, .scopes = scopes, .signers = signers, .guilds = guilds};
+  http::Principal principal{.id = key_id.to_string(), .label = label, .scopes = scopes, .restrictions = {}};
+  if (signers) principal.restrictions.emplace("signer", *signers);
+  if (guilds) principal.restrictions.emplace("guild", *guilds);
+  return principal;
 }
 
 Result<PresentedKey> parse_key(std::string_view text) {

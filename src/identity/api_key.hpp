@@ -31,6 +31,7 @@ struct ApiKey {
   std::optional<TimePoint> revoked_at;
   std::optional<TimePoint> last_used_at;
 
+  // Restricted by the kinds "signer" and "guild", where the key lists any.
   http::Principal principal() const;
 };
 

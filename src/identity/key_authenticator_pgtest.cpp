@@ -84,11 +84,11 @@ TEST_F(Identity, the_principal_is_what_was_stored) {
   request.add_header("Authorization", "Bearer " + std::string(made.text.reveal()));
   const auto principal = runtime_.run_on(0, door.authenticate(request)).value();
   EXPECT_EQ(principal.label, "Zoë's \"key\"");
-  EXPECT_TRUE(principal.allows("tx:write"));
-  EXPECT_FALSE(principal.allows("tx:operate"));
-  EXPECT_TRUE(principal.allows_signer(signer));
-  EXPECT_FALSE(principal.allows_signer("0x" + std::string(40, 'b')));
-  EXPECT_FALSE(principal.allows_guild("1"));
+  EXPECT_TRUE(principal.has_scope("tx:write"));
+  EXPECT_FALSE(principal.has_scope("tx:operate"));
+  EXPECT_TRUE(principal.allows("signer", signer));
+  EXPECT_FALSE(principal.allows("signer", "0x" + std::string(40, 'b')));
+  EXPECT_FALSE(principal.allows("guild", "1"));
 }
 
 TEST_F(Identity, a_revoked_key_is_out_as_soon_as_the_node_hears_of_it) {

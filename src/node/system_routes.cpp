@@ -25,8 +25,10 @@ json::array to_json(const std::vector<std::string>& texts) {
   return json::array(texts.begin(), texts.end());
 }
 
-json::value to_json(const std::optional<std::vector<std::string>>& texts) {
-  return texts ? json::value(to_json(*texts)) : json::value(nullptr);
+// null: every one of them.
+json::value restriction_json(const http::Principal& principal, std::string_view kind) {
+  const auto* const ids = principal.restriction(kind);
+  return ids != nullptr ? json::value(to_json(*ids)) : json::value(nullptr);
 }
 
 awaitable<Response> index(Request&) {
@@ -91,8 +93,8 @@ awaitable<Response> whoami(Request& request) {
   co_return Response::json(200, {{"keyId", principal.id},
                                  {"label", principal.label},
                                  {"scopes", to_json(principal.scopes)},
-                                 {"signers", to_json(principal.signers)},
-                                 {"guilds", to_json(principal.guilds)}});
+                                 {"signers", restriction_json(principal, "signer")},
+                                 {"guilds", restriction_json(principal, "guild")}});
 }
 
 awaitable<Response> get_log_level(Request&) {

@@ -68,8 +68,9 @@ class RoutesTest : public testing::Test {
     EXPECT_TRUE(request.set_target(target)) << target;
     request.mutable_body() = std::move(body);
     if (!accept.empty()) request.add_header("Accept", accept);
-    request.set_principal(
-        {.id = "key-1", .label = "bot", .scopes = {"admin"}, .signers = {}, .guilds = std::move(guilds)});
+    http::Principal principal{.id = "key-1", .label = "bot", .scopes = {"admin"}, .restrictions = {}};
+    if (guilds) principal.restrictions.emplace(kGuildKind, std::move(*guilds));
+    request.set_principal(std::move(principal));
     auto response = runtime.run_on(0, answer(request));
     return {.status = response.status, .body = std::move(response.body), .headers = std::move(response.headers)};
   }

@@ -171,7 +171,7 @@ awaitable<Response> cancel(Request& request, Parts parts) {
 awaitable<Response> get_audit(Request& request, Parts parts) {
   check_query(request, {});
   // It adds up all guilds, and what it finds may be of any.
-  if (request.principal()->guilds) {
+  if (request.principal()->restriction(kGuildKind) != nullptr) {
     co_return Response::problem(guild_not_allowed("the audit is of all guilds, and this key is for some"), request);
   }
   if (parts.auditing->exchange(true)) {
@@ -196,7 +196,7 @@ awaitable<Response> get_audit(Request& request, Parts parts) {
 
 Result<void> check_allowed(const http::Principal& principal, std::int64_t guild_id) {
   const auto guild = std::to_string(guild_id);
-  if (principal.allows_guild(guild)) return {};
+  if (principal.allows(kGuildKind, guild)) return {};
   return fail(guild_not_allowed("this key may not act in this guild").with("guildId", guild));
 }
 

@@ -14,6 +14,9 @@
 
 namespace fencepost::transfer {
 
+// The kind of http::Principal's restrictions that this domain asks for: guild ids as decimal digits.
+inline constexpr std::string_view kGuildKind = "guild";
+
 // All of them outlive the server, and the requests that its stop has left behind.
 struct TransferRoutesParts {
   TransferService& service;

@@ -8,6 +8,7 @@
 
 #include "base/json.hpp"
 #include "tx/routes/tx_request.hpp"
+#include "tx/routes/tx_routes.hpp"
 #include "tx/store/tx_store.hpp"
 
 namespace fencepost::tx {
@@ -55,7 +56,7 @@ void add_unused(std::vector<SignerView>& signers, const std::vector<std::int64_t
       SignerView unused;
       unused.key = {chain_id, std::move(address)};
       unused.counts = json::object();
-      if (!used.contains(unused.key) && principal.allows_signer(unused.key.signer)) signers.push_back(unused);
+      if (!used.contains(unused.key) && may_use_signer(principal, unused.key.signer)) signers.push_back(unused);
     }
   }
   std::ranges::sort(signers, {}, &SignerView::key);
@@ -63,7 +64,7 @@ void add_unused(std::vector<SignerView>& signers, const std::vector<std::int64_t
 
 awaitable<Response> get_signers(Request& request, Parts parts) {
   check_query(request, {});
-  auto signers = co_await list_signers(parts.database.pool(), request.principal()->signers);
+  auto signers = co_await list_signers(parts.database.pool(), allowed_signers(*request.principal()));
   add_unused(signers, parts.chain_ids, parts.keys, *request.principal());
   json::array list;
   for (const auto& signer : signers) list.push_back(to_json(signer, parts.keys.find(signer.key.signer) != nullptr));

@@ -85,7 +85,7 @@ awaitable<Response> get_by_request(Request& request, TxRoutesParts parts) {
   auto query = read_request_query(request);
   const auto chain_id = parts.service.resolve_chain(query.chain_id);
   if (!chain_id) co_return Response::problem(chain_id.error(), request);
-  if (!request.principal()->allows_signer(query.signer)) co_return Response::problem(no_such_tx(), request);
+  if (!may_use_signer(*request.principal(), query.signer)) co_return Response::problem(no_such_tx(), request);
   SignerKey key{*chain_id, std::move(query.signer)};
   const auto named = co_await parts.service.find_by_request(std::move(key), std::move(query.request_id));
   if (!named) co_return Response::problem(no_such_tx(), request);
@@ -96,7 +96,7 @@ awaitable<Response> get_by_request(Request& request, TxRoutesParts parts) {
 
 awaitable<Response> list(Request& request, TxRoutesParts parts) {
   auto filter = read_filter(request);
-  filter.allowed_signers = request.principal()->signers;
+  filter.allowed_signers = allowed_signers(*request.principal());
   const auto limit = filter.limit++;  // one more, to know whether there are more
   const auto txs = co_await list_txs(parts.database.pool(), std::move(filter));
   json::array items;
@@ -132,12 +132,21 @@ awaitable<ManagedTx> wait_for(TxService& service, ManagedTx tx, std::optional<Wa
 
 awaitable<Result<ManagedTx>> find_visible(TxService& service, http::Principal principal, Uuid tx_id) {
   auto tx = co_await service.find(tx_id);
-  if (!tx || !principal.allows_signer(tx->key.signer)) co_return fail(no_such_tx());
+  if (!tx || !may_use_signer(principal, tx->key.signer)) co_return fail(no_such_tx());
   co_return std::move(*tx);
 }
 
+std::optional<std::vector<std::string>> allowed_signers(const http::Principal& principal) {
+  const auto* const signers = principal.restriction(kSignerKind);
+  return signers != nullptr ? std::optional(*signers) : std::nullopt;
+}
+
+bool may_use_signer(const http::Principal& principal, std::string_view signer) {
+  return principal.allows(kSignerKind, signer);
+}
+
 Result<void> check_allowed(const http::Principal& principal, const std::string& signer) {
-  if (principal.allows_signer(signer)) return {};
+  if (may_use_signer(principal, signer)) return {};
   return fail(Error{ErrorKind::kForbidden, "signer_not_allowed", "this key may not use this signer", {}, {}, {}}
                   .with("field", "signer")
                   .with("signer", signer));

@@ -12,6 +12,9 @@
 
 namespace fencepost::tx {
 
+// The kind of http::Principal's restrictions that this domain asks for: lowercase addresses.
+inline constexpr std::string_view kSignerKind = "signer";
+
 // All of them outlive the server, and the requests that its stop has left behind.
 struct TxRoutesParts {
   TxService& service;
@@ -29,6 +32,9 @@ awaitable<ManagedTx> wait_for(TxService& service, ManagedTx tx, std::optional<Wa
 // The transaction, if the caller may see it. Error: `no_such_tx`.
 awaitable<Result<ManagedTx>> find_visible(TxService& service, http::Principal principal, Uuid tx_id);
 
+// The signers that the caller may use; none: every signer.
+std::optional<std::vector<std::string>> allowed_signers(const http::Principal& principal);
+bool may_use_signer(const http::Principal& principal, std::string_view signer);
 // kForbidden `signer_not_allowed` when the key may not use it.
 Result<void> check_allowed(const http::Principal& principal, const std::string& signer);
 
