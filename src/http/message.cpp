@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "http/problem.hpp"
 
@@ -83,17 +83,7 @@ Result<std::optional<std::string_view>> Request::single_query(std::string_view n
 }
 
 Result<boost::json::value> Request::json() const {
-  boost::json::parse_options options;
-  options.max_depth = 32;
-  boost::json::error_code ec;
-  boost::json::stream_parser parser({}, options);
-  const auto parsed = parser.write_some(body_.data(), body_.size(), ec);
-  if (!ec && parsed < body_.size()) ec = boost::json::error::extra_data;
-  if (!ec) parser.finish(ec);
-  if (ec) {
-    return fail(invalid("body_not_json", fmt::format("the body is not JSON: {} at byte {}", ec.message(), parsed)));
-  }
-  return parser.release();
+  return parse_json(body_, body_.size());  // the server has bounded it
 }
 
 void Request::reset() {

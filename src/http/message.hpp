@@ -55,7 +55,8 @@ class Request {
   template <class T>
   Result<T> query_or(std::string_view name, T fallback) const;
 
-  // The body as JSON (depth at most 32). Errors: `body_not_json` with the place.
+  // The body as JSON, read as base/json.hpp reads: no repeated keys, no integers that would lose digits. Errors:
+  // `bad_json` with the place.
   Result<boost::json::value> json() const;
 
   // The caller; nullptr on an open route.

@@ -91,7 +91,7 @@ TEST(message, json_body_or_the_place_where_it_breaks) {
     SCOPED_TRACE(bad);
     request.mutable_body() = bad;
     ASSERT_FALSE(request.json());
-    EXPECT_EQ(request.json().error().code, "body_not_json");
+    EXPECT_EQ(request.json().error().code, "bad_json");
   }
   request.mutable_body() = std::string(100, '[') + std::string(100, ']');
   EXPECT_FALSE(request.json());

@@ -11,6 +11,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/json.hpp"
+#include "http/error_codes.hpp"
 
 namespace fencepost::http {
 namespace {
@@ -60,9 +61,12 @@ Response make_problem(const Error& error, std::string_view request_id) {
 Response make_problem(unsigned status, const Error& error, std::string_view request_id) {
   const bool hidden = error.kind == ErrorKind::kInternal && status == 500;
   boost::json::object document{
-      {"type", "about:blank"}, {"title", reason_phrase(status)},
-      {"status", status},      {"detail", hidden ? kHiddenDetail : std::string_view(error.message)},
-      {"code", error.code},    {"requestId", request_id},
+      {"type", "about:blank"},
+      {"title", reason_phrase(status)},
+      {"status", status},
+      {"detail", hidden ? kHiddenDetail : std::string_view(error.message)},
+      {"code", hidden ? kInternalCode : std::string_view(error.code)},
+      {"requestId", request_id},
   };
   if (!hidden) {
     for (const auto& [key, value] : error.context) {

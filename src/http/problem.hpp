@@ -15,9 +15,9 @@ namespace fencepost::http {
 
 unsigned status_of(ErrorKind kind);
 
-// With `Retry-After` when the error has one, and `WWW-Authenticate: Bearer` for 401. An error of kind kInternal
-// shows its code but neither its sentence nor its context, which may tell an outsider too much: they are for the
-// log, and the request id leads there.
+// With `Retry-After` when the error has one, and `WWW-Authenticate: Bearer` for 401. An error of kind kInternal is
+// answered as `internal`, without its own code, sentence and context, which may reveal too much: those are for the log,
+// and the request id leads there. Every other code is one of http/error_codes.hpp.
 Response make_problem(const Error& error, std::string_view request_id);
 // For the few statuses that no ErrorKind stands for: 405, 408, 431, 501, 505.
 Response make_problem(unsigned status, const Error& error, std::string_view request_id);

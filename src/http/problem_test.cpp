@@ -62,7 +62,8 @@ TEST(problem, internal_errors_keep_their_secrets) {
   const auto response = make_problem(internal("oops", "password=hunter2").with("dsn", "postgres://u:p@h"), "r");
   EXPECT_EQ(response.body.find("hunter2"), std::string::npos);
   EXPECT_EQ(response.body.find("postgres"), std::string::npos);
-  EXPECT_EQ(boost::json::parse(response.body).at("code"), "oops");
+  EXPECT_EQ(boost::json::parse(response.body).at("code"), "internal");
+  EXPECT_EQ(response.error->code, "oops");
   EXPECT_EQ(response.error->message, "password=hunter2");
 }
 
@@ -85,7 +86,7 @@ TEST(problem, is_read_back_as_the_error_it_was_made_from) {
   const auto hidden = read_problem(received(make_problem(internal("oops", "password=hunter2"), "r")));
   ASSERT_TRUE(hidden.has_value());
   EXPECT_EQ(hidden->kind, ErrorKind::kInternal);
-  EXPECT_EQ(hidden->code, "oops");
+  EXPECT_EQ(hidden->code, "internal");
 }
 
 TEST(problem, of_any_status_has_a_kind) {

@@ -91,7 +91,7 @@ void RequestParser::check_transfer_encoding(string_view value, error_code& ec) {
   if (version_ == 10) {
     refuse(400, invalid("bad_transfer_encoding", "HTTP/1.0 has no Transfer-Encoding"), ec);
   } else if (!boost::beast::iequals(value, "chunked")) {
-    refuse(501, invalid("bad_transfer_encoding", "the only Transfer-Encoding served here is chunked"), ec);
+    refuse(501, invalid("unsupported_transfer_encoding", "the only Transfer-Encoding served here is chunked"), ec);
   }
 }
 

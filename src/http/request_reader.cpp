@@ -1,11 +1,9 @@
 #include "http/request_reader.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
-#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace fencepost::http {
@@ -21,8 +19,7 @@ std::size_t count_characters(std::string_view utf8) {
 }  // namespace
 
 boost::json::value read_body(const Request& request) {
-  // The server has bounded it.
-  return need(parse_json(request.body(), std::numeric_limits<std::size_t>::max()));
+  return need(request.json());
 }
 
 void check_query(const Request& request, std::initializer_list<std::string_view> known) {

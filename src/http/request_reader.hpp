@@ -30,7 +30,7 @@ T need(Result<T> result) {
   return std::move(*result);
 }
 
-// The body. Stricter than Request::json: no repeated keys, no integers that would lose digits (`bad_json`).
+// The body as JSON (`bad_json`).
 boost::json::value read_body(const Request& request);
 
 // `invalid_parameter` for one that is not listed, or given twice.

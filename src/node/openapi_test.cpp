@@ -6,6 +6,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "http/error_codes.hpp"
 #include "node/system_routes.hpp"
 #include "pg/listener.hpp"
 #include "transfer/account_routes.hpp"
@@ -96,6 +97,13 @@ TEST(openapi, every_reference_leads_somewhere) {
     EXPECT_NE(document.find_pointer((*it)[1].str(), missing), nullptr) << (*it)[1];
   }
   EXPECT_GT(found, 0);
+}
+
+TEST(openapi, lists_every_error_code) {
+  const auto document = json::parse(openapi_document());
+  json::array expected;
+  for (const auto& entry : http::error_codes()) expected.emplace_back(entry.code);
+  EXPECT_EQ(document.at("components").at("schemas").at("ErrorCode").at("enum"), expected);
 }
 
 TEST(openapi, carries_the_programs_version) {

@@ -6,6 +6,7 @@
 
 #include "base/embedded.hpp"
 #include "base/json_reader.hpp"
+#include "http/request_reader.hpp"
 #include "pg/migrations.hpp"
 #include "runtime/log.hpp"
 
@@ -54,9 +55,10 @@ class Readiness {
     if (!parts_.database.pool().connected()) co_return fail(not_now("the connection to the database is lost"));
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     if (now.count() < good_until_.load()) co_return Result<void>{};
-    auto current = co_await pg::check_migrations(parts_.database.pool(), pg::embedded_migrations());
-    if (current) good_until_ = (now + std::chrono::seconds(1)).count();
-    co_return current;
+    const auto current = co_await pg::check_migrations(parts_.database.pool(), pg::embedded_migrations());
+    if (!current) co_return fail(not_now(current.error().message).with("cause", current.error().code));
+    good_until_ = (now + std::chrono::seconds(1)).count();
+    co_return Result<void>{};
   }
 
  private:
@@ -102,9 +104,8 @@ awaitable<Response> get_log_level(Request&) {
 }
 
 awaitable<Response> put_log_level(Request& request) {
-  const auto body = request.json();
-  if (!body) co_return Response::problem(body.error(), request);
-  const JsonReader in(*body);
+  const auto body = http::read_body(request);
+  const JsonReader in(body);
   in.reject_unknown({"level"});
   const auto level = log::parse_level(in.field("level").string());
   if (!level) in.field("level").reject(level.error().code, level.error().message);

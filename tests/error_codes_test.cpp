@@ -1,0 +1,176 @@
+// One list of error codes (http/error_codes.hpp): the source uses no other, and docs/errors.md has a row for each.
+#include "http/error_codes.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "runtime/read_file.hpp"
+#include "tests/support/fencepost.hpp"
+
+namespace fencepost::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Codes = std::set<std::string>;
+
+// The modules whose errors a request can meet. The others (config, doctor, dev, cli) only talk to a terminal.
+constexpr std::string_view kModules[] = {"base",     "runtime", "pg",       "http", "evm",
+                                         "identity", "outbox",  "transfer", "tx",   "node"};
+
+// Codes of those modules that never leave the process as they are: an answer has another code in their place.
+const Codes kNeverAnswered = {
+    // Of the HTTP client and of JSON-RPC: rpc_unavailable, not_leader or outcome_unknown stand for them.
+    "bad_ca_file",
+    "bad_header",
+    "bad_reply",
+    "bad_response",
+    "bad_url",
+    "batch_refused",
+    "client_busy",
+    "connect_failed",
+    "connection_lost",
+    "endpoint_sick",
+    "http_status",
+    "response_too_large",
+    "timeout",
+    "tls_failed",
+    "wrong_chain",
+    // Of the block follower and the submitter, which are workers.
+    "blocks_missing",
+    "chain_moved",
+    "endpoint_syncing",
+    "not_linked",
+    "signer_unavailable",
+    // Of readers of single values: bad_request or invalid_parameter stand for them, with the field.
+    "bad_duration",
+    "bad_uint256",
+    "bad_uuid",
+    "json_too_large",
+    // Of the schema: /readyz says not_ready, with the code in `cause`.
+    "database_newer",
+    "migration_edited",
+    "migration_missing",
+    "migrations_pending",
+    // Of `fencepost apikey create`.
+    "bad_guild",
+    "bad_label",
+    "bad_scope",
+    "bad_signer",
+    "too_many_listed",
+    // Of key files and of what is signed or decoded here.
+    "bad_abi",
+    "bad_keystore",
+    "bad_private_key",
+    "bad_rlp",
+    "bad_signature",
+    "bad_transaction",
+    "cannot_read_keystore",
+    "duplicate_signer",
+    "keystore_exists",
+    "unsupported_keystore",
+    "unsupported_transaction",
+    "wrong_password",
+    // Of the start of a node and of the processes that it starts.
+    "bad_listen_address",
+    "bad_log_file",
+    "cannot_start",
+    "cluster_failed",
+    "cluster_start_timeout",
+    "data_dir_in_use",
+    "data_dir_not_ours",
+    "data_dir_unusable",
+    "initdb_failed",
+    "listen_failed",
+    "no_cluster_user",
+    "no_endpoints",
+    "port_taken",
+    "postgres_missing",
+    "socket_dir_not_ours",
+};
+
+Codes listed() {
+  Codes codes;
+  for (const auto& entry : http::error_codes()) codes.emplace(entry.code);
+  return codes;
+}
+
+std::string without_comments(const std::string& text) {
+  return std::regex_replace(text, std::regex(R"(//[^\n]*)"), "");
+}
+
+void add_matches(Codes& codes, const std::string& text, const std::regex& pattern) {
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator(); ++it) {
+    codes.insert((*it)[1]);
+  }
+}
+
+// The literals that are passed to the factories of errors. Those of internal() are not: they are answered as
+// `internal`.
+Codes codes_in_source() {
+  const std::regex factory(
+      R"rx(\b(?:invalid|unauthenticated|forbidden|not_found|conflict|too_large|unprocessable|unavailable|reject))rx"
+      R"rx(\(\s*"([a-z0-9_]+)")rx");
+  const std::regex aggregate(R"rx(ErrorKind::k\w+,\s*"([a-z0-9_]+)")rx");
+  const std::regex computed_kind(R"rx(\bError \w+\{\w+\(\w+\),\s*"([a-z0-9_]+)")rx");
+  Codes codes;
+  for (const auto module : kModules) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(FENCEPOST_SOURCE_DIR) / "src" / module)) {
+      const auto name = entry.path().filename().string();
+      if (!name.ends_with("pp") || name.contains("test")) continue;
+      const auto text = without_comments(read_file(entry.path()));
+      for (const auto& pattern : {factory, aggregate, computed_kind}) add_matches(codes, text, pattern);
+    }
+  }
+  return codes;
+}
+
+Codes difference(const Codes& from, const Codes& less) {
+  Codes rest;
+  std::ranges::set_difference(from, less, std::inserter(rest, rest.end()));
+  return rest;
+}
+
+TEST(error_codes, every_code_of_the_source_is_listed) {
+  const auto used = codes_in_source();
+  EXPECT_GT(used.size(), 100U) << "the patterns no longer match how errors are made";
+  auto known = listed();
+  known.insert(kNeverAnswered.begin(), kNeverAnswered.end());
+  EXPECT_EQ(difference(used, known), Codes{}) << "add them to src/http/error_codes.cpp and docs/errors.md";
+}
+
+TEST(error_codes, every_listed_code_is_used) {
+  const auto used = codes_in_source();
+  EXPECT_EQ(difference(listed(), used), Codes{std::string(http::kInternalCode)});
+  EXPECT_EQ(difference(kNeverAnswered, used), Codes{});
+}
+
+TEST(error_codes, are_listed_once_and_in_order) {
+  const auto codes = http::error_codes();
+  EXPECT_EQ(listed().size(), codes.size());
+  EXPECT_TRUE(std::ranges::is_sorted(codes, {}, [](const auto& entry) { return std::pair(entry.status, entry.code); }));
+}
+
+// Comparing whole rows keeps the page and the list from saying different things.
+TEST(error_codes, each_has_its_row_in_the_docs) {
+  std::set<std::string> expected;
+  for (const auto& [code, status, meaning, action] : http::error_codes()) {
+    expected.insert(fmt::format("| {} | `{}` | {} | {} |", status, code, meaning, action));
+  }
+  std::set<std::string> rows;
+  std::istringstream page(read_file(fs::path(FENCEPOST_SOURCE_DIR) / "docs/errors.md"));
+  for (std::string line; std::getline(page, line);) {
+    if (std::regex_search(line, std::regex(R"(^\| [0-9]{3} \|)"))) rows.insert(line);
+  }
+  for (const auto& row : expected) EXPECT_TRUE(rows.contains(row)) << "docs/errors.md needs the row\n" << row;
+  for (const auto& row : rows) EXPECT_TRUE(expected.contains(row)) << "no such code:\n" << row;
+}
+
+}  // namespace
+}  // namespace fencepost::test
