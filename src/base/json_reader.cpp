@@ -1,13 +1,13 @@
 #include "base/json_reader.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include <boost/json/object.hpp>
 
 #include "base/error.hpp"
+#include "base/id_text.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/uint256.hpp"
@@ -87,16 +87,10 @@ std::string JsonReader::uint256_text() const {
 }
 
 std::int64_t JsonReader::int64_text() const {
-  constexpr std::string_view kExpected = "a string of decimal digits up to 9223372036854775807";
   const auto* text = value().if_string();
-  if (text == nullptr || text->empty()) reject_type(kExpected);
-  const bool leading_zero = text->size() > 1 && text->front() == '0';
-  const bool digits = std::ranges::all_of(*text, [](char c) { return c >= '0' && c <= '9'; });
-  std::int64_t number = 0;
-  if (leading_zero || !digits || std::from_chars(text->begin(), text->end(), number).ec != std::errc()) {
-    reject_type(kExpected);
-  }
-  return number;
+  const auto number = text == nullptr ? std::nullopt : parse_id(*text);
+  if (!number) reject_type(fmt::format("a string of {}", kIdForm));
+  return *number;
 }
 
 Uuid JsonReader::uuid() const {

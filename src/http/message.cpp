@@ -7,6 +7,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "base/id_text.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "http/problem.hpp"
@@ -58,11 +59,10 @@ std::string_view Request::param(std::string_view name) const {
   throw Exception(internal("no_such_parameter", fmt::format("the route has no parameter '{}'", name)));
 }
 
-std::int64_t Request::param_int(std::string_view name) const {
-  const auto text = param(name);
-  const auto value = detail::parse_parameter<std::int64_t>(text);
-  if (!value) throw Exception(internal("not_an_int", fmt::format("parameter '{}' is not declared as int", name)));
-  return *value;
+std::int64_t Request::param_id(std::string_view name) const {
+  const auto id = parse_id(param(name));
+  if (!id) throw Exception(internal("not_an_id", fmt::format("parameter '{}' is not declared as id", name)));
+  return *id;
 }
 
 std::optional<std::string_view> Request::query(std::string_view name) const {

@@ -39,17 +39,17 @@ class Request {
   // Case-insensitive; the first one when there are several.
   std::optional<std::string_view> header(std::string_view name) const;
 
-  // The value captured by "{name}" in the route's pattern, decoded; uuid and address are lowercase. Asking for
-  // a name that the pattern does not have is a bug and throws.
+  // The value captured by "{name}" in the route's pattern, decoded; a uuid is lowercase. Asking for a name that the
+  // pattern does not have, or for the id of one that is no "{name:id}", is a bug and throws.
   std::string_view param(std::string_view name) const;
-  std::int64_t param_int(std::string_view name) const;
+  std::int64_t param_id(std::string_view name) const;
 
   // The first value with that name, or nothing.
   std::optional<std::string_view> query(std::string_view name) const;
   const QueryParameters& query_parameters() const { return query_; }
 
-  // Typed: T is std::string, bool ("true"/"false") or an integer. Nothing when absent; `invalid_parameter` when
-  // it does not parse or is given twice.
+  // Typed: T is std::string, bool ("true"/"false") or an integer without leading zeros. Nothing when absent;
+  // `invalid_parameter` when it does not parse or is given twice.
   template <class T>
   Result<std::optional<T>> query_as(std::string_view name) const;
   template <class T>
@@ -147,6 +147,8 @@ std::optional<T> parse_parameter(std::string_view text) {
     return std::nullopt;
   } else {
     static_assert(std::integral<T>);
+    const auto digits = text.substr(text.starts_with('-') ? 1 : 0);
+    if (digits.starts_with('0') && text != "0") return std::nullopt;
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;

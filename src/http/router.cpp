@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "base/hex.hpp"
+#include "base/id_text.hpp"
 #include "base/uuid.hpp"
 
 namespace fencepost::http {
@@ -16,24 +16,19 @@ constexpr std::size_t kVerbCount = 7;
 constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
 constexpr std::size_t kMaxSegments = 32;
 
-enum class Type { kText, kInt, kUuid, kAddress, kRest };
+enum class Type { kText, kId, kUuid, kRest };
 
-constexpr std::array<std::pair<std::string_view, Type>, 5> kTypes{{{"", Type::kText},
-                                                                   {"int", Type::kInt},
-                                                                   {"uuid", Type::kUuid},
-                                                                   {"address", Type::kAddress},
-                                                                   {"rest", Type::kRest}}};
+constexpr std::array<std::pair<std::string_view, Type>, 4> kTypes{
+    {{"", Type::kText}, {"id", Type::kId}, {"uuid", Type::kUuid}, {"rest", Type::kRest}}};
 
 constexpr std::string_view description(Type type) {
   switch (type) {
     case Type::kText:
       return "text";
-    case Type::kInt:
-      return "an integer";
+    case Type::kId:
+      return kIdForm;
     case Type::kUuid:
       return "a UUID";
-    case Type::kAddress:
-      return "an address (0x and 40 hexadecimal digits)";
     case Type::kRest:
       return "a path without '..'";
   }
@@ -55,12 +50,6 @@ bool has_dot_segment(std::string_view path) {
   return false;
 }
 
-std::string lowercase(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
-}
-
 // The value of a parameter in the form handlers get, or nothing when it does not fit its type.
 std::optional<std::string> accept(Type type, std::string_view raw) {
   auto decoded = percent_decode(raw);
@@ -69,17 +58,13 @@ std::optional<std::string> accept(Type type, std::string_view raw) {
   switch (type) {
     case Type::kText:
       return std::move(text);
-    case Type::kInt:
-      if (!detail::parse_parameter<std::int64_t>(text)) return std::nullopt;
+    case Type::kId:
+      if (!parse_id(text)) return std::nullopt;
       return std::move(text);
     case Type::kUuid: {
       const auto uuid = Uuid::parse(text);
       return uuid ? std::optional(uuid->to_string()) : std::nullopt;
     }
-    case Type::kAddress:
-      text = lowercase(std::move(text));
-      if (!is_address(text)) return std::nullopt;
-      return std::move(text);
     case Type::kRest:
       if (has_dot_segment(text)) return std::nullopt;
       return std::move(text);

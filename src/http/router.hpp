@@ -4,9 +4,8 @@
 //
 // A pattern's segment is a literal or one parameter:
 //   {name}          text, percent-decoded, not empty
-//   {name:int}      a 64-bit integer
+//   {name:id}       an id as base/id_text.hpp writes it
 //   {name:uuid}     8-4-4-4-12 hexadecimal digits, handed on in lowercase
-//   {name:address}  0x and 40 hexadecimal digits, handed on in lowercase
 //   {name:rest}     last only: the rest of the path, slashes and all, never with a ".." segment
 // A literal wins over a parameter. Paths are compared as they are: "/a/" is not "/a".
 //

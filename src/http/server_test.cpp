@@ -22,7 +22,7 @@ awaitable<Response> echo(Request& request) {
 }
 
 awaitable<Response> number(Request& request) {
-  co_return Response::text(200, std::to_string(request.param_int("n")));
+  co_return Response::text(200, std::to_string(request.param_id("n")));
 }
 
 awaitable<Response> whoami(Request& request) {
@@ -46,7 +46,7 @@ awaitable<Response> injects(Request&) {
 void add_routes(Router& router) {
   router.add({Verb::kGet, "/hello", Access::open(), hello});
   router.add({Verb::kPost, "/echo", Access::open(), echo});
-  router.add({Verb::kGet, "/n/{n:int}", Access::open(), number});
+  router.add({Verb::kGet, "/n/{n:id}", Access::open(), number});
   router.add({Verb::kGet, "/api/thing", Access::open(), hello});
   router.add({Verb::kGet, "/throws/ours", Access::open(), throws_ours});
   router.add({Verb::kGet, "/throws/foreign", Access::open(), throws_foreign});
@@ -287,9 +287,9 @@ TEST(server, counts_by_route) {
   get(server.port(), "/nowhere");
   EXPECT_TRUE(eventually([&] { return server.server().connections() == 0; }));
   const auto text = server.metrics().scrape();
-  EXPECT_THAT(text, HasSubstr(R"(http_requests_total{method="GET",route="/n/{n:int}",status="200"} 3)"));
+  EXPECT_THAT(text, HasSubstr(R"(http_requests_total{method="GET",route="/n/{n:id}",status="200"} 3)"));
   EXPECT_THAT(text, HasSubstr(R"(http_requests_total{method="GET",route="unmatched",status="404"} 1)"));
-  EXPECT_THAT(text, HasSubstr(R"(http_request_duration_seconds_count{route="/n/{n:int}"} 3)"));
+  EXPECT_THAT(text, HasSubstr(R"(http_request_duration_seconds_count{route="/n/{n:id}"} 3)"));
   EXPECT_THAT(text, HasSubstr("http_connections 0"));
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/hex.hpp"
+#include "base/id_text.hpp"
 
 namespace fencepost::identity {
 namespace {
@@ -22,10 +23,6 @@ Error bad_key() {
 
 bool is_lower_hex(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
-bool is_decimal_id(std::string_view text) {
-  return !text.empty() && text.size() <= 19 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 Result<void> check_request(const KeyRequest& request) {
@@ -47,7 +44,9 @@ Result<void> check_request(const KeyRequest& request) {
     }
   }
   for (const auto& guild : request.guilds.value_or(std::vector<std::string>{})) {
-    if (!is_decimal_id(guild)) return fail(invalid("bad_guild", fmt::format("'{}' is not a guild id", guild)));
+    if (!parse_id(guild)) {
+      return fail(invalid("bad_guild", fmt::format("'{}' is not a guild id: expected {}", guild, kIdForm)));
+    }
   }
   if (request.signers.value_or(std::vector<std::string>{}).size() > kMaxListed ||
       request.guilds.value_or(std::vector<std::string>{}).size() > kMaxListed) {

@@ -66,6 +66,7 @@ TEST(api_key, requests_are_checked) {
       {{.label = "a", .scopes = {"tx:delete"}}, "bad_scope"},
       {{.label = "a", .scopes = {"admin"}, .signers = std::vector<std::string>{"0xABC"}}, "bad_signer"},
       {{.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"-1"}}, "bad_guild"},
+      {{.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"007"}}, "bad_guild"},
   };
   for (const auto& c : cases) {
     const auto made = make_key(c.request, kId, random);

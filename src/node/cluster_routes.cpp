@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "http/list_answer.hpp"
 #include "http/request_reader.hpp"
 
 #include "cluster/node_registry.hpp"
@@ -67,7 +68,7 @@ awaitable<Response> get_chains(Request& request, ClusterRoutesParts parts) {
     const auto status = co_await chain->status();
     items.push_back(to_json(status));
   }
-  co_return Response::json(200, json::object{{"items", std::move(items)}, {"nextCursor", nullptr}});
+  co_return http::list_answer(std::move(items));
 }
 
 awaitable<Response> get_nodes(Request& request, ClusterRoutesParts parts) {
@@ -76,7 +77,7 @@ awaitable<Response> get_nodes(Request& request, ClusterRoutesParts parts) {
   const auto alive = cluster::alive_nodes(nodes, parts.heartbeat_interval);
   json::array items;
   for (std::size_t i = 0; i < nodes.size(); ++i) items.push_back(to_json(nodes[i], alive[i]));
-  co_return Response::json(200, json::object{{"items", std::move(items)}, {"nextCursor", nullptr}});
+  co_return http::list_answer(std::move(items));
 }
 
 }  // namespace

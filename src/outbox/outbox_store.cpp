@@ -24,13 +24,15 @@ constexpr Statement kEventsOf{"outbox_events_of", R"(
   SELECT seq, type, subject, data, created_at
     FROM outbox_event
    WHERE subject = $1
+     AND seq > $3
    ORDER BY seq
    LIMIT $2)"};
 
 constexpr Statement kHistoryOf{"outbox_history_of", R"(
-  SELECT at, from_state, to_state, sub_state, node, fencing_token, why
+  SELECT seq, at, from_state, to_state, sub_state, node, fencing_token, why
     FROM step_history
    WHERE subject_id = $1
+     AND seq > $3
    ORDER BY seq
    LIMIT $2)"};
 
@@ -71,16 +73,17 @@ awaitable<std::vector<Event>> events_between(pg::Pool& pool, std::int64_t after,
   co_return read_events(rows);
 }
 
-awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std::size_t limit) {
-  const auto rows = co_await pool.query(kEventsOf, subject, limit);
+awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std::size_t limit, std::int64_t after) {
+  const auto rows = co_await pool.query(kEventsOf, subject, limit, after);
   co_return read_events(rows);
 }
 
-awaitable<std::vector<HistoryStep>> history_of(pg::Pool& pool, Uuid subject_id, std::size_t limit) {
-  const auto rows = co_await pool.query(kHistoryOf, subject_id, limit);
+awaitable<std::vector<HistoryStep>> history_of(pg::Pool& pool, Uuid subject_id, std::size_t limit, std::int64_t after) {
+  const auto rows = co_await pool.query(kHistoryOf, subject_id, limit, after);
   std::vector<HistoryStep> steps;
   for (const auto row : rows) {
-    steps.push_back({.at = row.get<TimePoint>("at"),
+    steps.push_back({.seq = row.get<std::int64_t>("seq"),
+                     .at = row.get<TimePoint>("at"),
                      .from_state = row.get<std::optional<std::string>>("from_state"),
                      .to_state = row.get<std::string>("to_state"),
                      .sub_state = row.get<std::optional<std::string>>("sub_state"),

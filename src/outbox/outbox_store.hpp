@@ -24,6 +24,7 @@ struct Event {
 };
 
 struct HistoryStep {
+  std::int64_t seq = 0;
   TimePoint at;
   std::optional<std::string> from_state;  // none: it began here
   std::string to_state;
@@ -54,10 +55,11 @@ class Settled {
 // The events after `after`, in order, up to what a Settled says.
 awaitable<std::vector<Event>> events_between(pg::Pool& pool, std::int64_t after, std::int64_t settled,
                                              std::size_t limit);
-// Those of one subject, oldest first.
-awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std::size_t limit);
+// Those of one subject, oldest first: the first `limit` whose seq is greater than `after`.
+awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std::size_t limit, std::int64_t after = 0);
 
-// Every step of one subject, oldest first.
-awaitable<std::vector<HistoryStep>> history_of(pg::Pool& pool, Uuid subject_id, std::size_t limit);
+// The steps of one subject, oldest first: the first `limit` whose seq is greater than `after`.
+awaitable<std::vector<HistoryStep>> history_of(pg::Pool& pool, Uuid subject_id, std::size_t limit,
+                                               std::int64_t after = 0);
 
 }  // namespace fencepost::outbox

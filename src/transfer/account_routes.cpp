@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "http/list_answer.hpp"
 #include "transfer/statement_csv.hpp"
 #include "transfer/transfer_request.hpp"
 #include "transfer/transfer_routes.hpp"
@@ -45,24 +46,26 @@ awaitable<Response> get_account(Request& request, Parts parts) {
   co_return account_answer(account, request);
 }
 
-Response csv_answer(std::span<const Entry> entries, std::optional<std::int64_t> next, const Request& request) {
+// Requires: `entries` was read with limit + 1.
+Response csv_answer(std::vector<Entry> entries, std::size_t limit, const Request& request) {
+  const bool more = entries.size() > limit;
+  if (more) entries.resize(limit);
   const auto name = fmt::format("statement-{}-{}.csv", request.param("guildId"), request.param("memberId"));
   auto response = Response::text(200, statement_csv(entries), "text/csv; charset=utf-8; header=present")
                       .with("Content-Disposition", fmt::format("attachment; filename=\"{}\"", name))
                       .with("Vary", "Accept");
-  if (next) {
-    response.with(
-        "Link", fmt::format("<{}?format=csv&limit={}&cursor={}>; rel=\"next\"", request.path(), entries.size(), *next));
+  if (more) {
+    response.with("Link", fmt::format("<{}?format=csv&limit={}&cursor={}>; rel=\"next\"", request.path(), limit,
+                                      entries.back().ledger_id));
   }
   return response;
 }
 
-Response page_answer(std::span<const Entry> entries, std::optional<std::int64_t> next) {
-  json::array items;
-  for (const auto& entry : entries) items.push_back(to_json(entry));
-  json::value cursor(nullptr);
-  if (next) cursor = json::value(std::to_string(*next));
-  return Response::json(200, {{"items", std::move(items)}, {"nextCursor", std::move(cursor)}}).with("Vary", "Accept");
+Response json_answer(const std::vector<Entry>& entries, std::size_t limit) {
+  return http::page_answer(
+             entries, limit, [](const Entry& entry) { return to_json(entry); },
+             [](const Entry& entry) { return std::to_string(entry.ledger_id); })
+      .with("Vary", "Accept");
 }
 
 awaitable<Response> get_statement(Request& request, Parts parts) {
@@ -70,18 +73,12 @@ awaitable<Response> get_statement(Request& request, Parts parts) {
   const auto guild_id = allowed_guild(request);
   const auto member_id = member_of(request, 0);
   auto gateway = parts.service.gateway();
-  // One more, to know whether there are more.
   auto entries = co_await gateway.statement(guild_id, member_id, query.before, query.limit + 1);
   if (entries.empty()) {
     const auto account = co_await gateway.account(guild_id, member_id);
     if (!account) co_return account_answer(account, request);
   }
-  std::optional<std::int64_t> next;
-  if (entries.size() > query.limit) {
-    entries.pop_back();
-    next = entries.back().ledger_id;
-  }
-  co_return query.csv ? csv_answer(entries, next, request) : page_answer(entries, next);
+  co_return query.csv ? csv_answer(std::move(entries), query.limit, request) : json_answer(entries, query.limit);
 }
 
 awaitable<Response> get_settings(Request& request, Parts parts) {
@@ -166,8 +163,8 @@ awaitable<Response> issue(Request& request, Parts parts, std::string kind) {
 }  // namespace
 
 void add_account_routes(http::Router& router, const AccountRoutesParts& parts) {
-  const std::string settings = "/api/v1/guilds/{guildId:int}/settings";
-  const std::string account = "/api/v1/guilds/{guildId:int}/accounts/{memberId:int}";
+  const std::string settings = "/api/v1/guilds/{guildId:id}/settings";
+  const std::string account = "/api/v1/guilds/{guildId:id}/accounts/{memberId:id}";
   const auto read = Access::scope("transfer:read");
   const auto operate = Access::scope("transfer:operate");
   router.add({Verb::kGet, account, read, [parts](Request& r) { return get_account(r, parts); }});

@@ -37,6 +37,17 @@ TEST_F(AccountRoutes, the_guilds_own_account_may_only_be_looked_at) {
   EXPECT_EQ(get("/api/v1/guilds/0/settings").outcome(), "400 invalid_parameter");
 }
 
+TEST_F(AccountRoutes, an_id_has_one_spelling_in_paths_queries_and_bodies) {
+  for (const auto* odd : {"/api/v1/guilds/007/settings", "/api/v1/guilds/7/accounts/01", "/api/v1/transfers?guildId=07",
+                          "/api/v1/transfers?guildId=7&cursor=01", "/api/v1/transfers?guildId=7&limit=05"}) {
+    EXPECT_EQ(get(odd).outcome(), "400 invalid_parameter") << odd;
+  }
+  const auto refused =
+      post("/api/v1/transfers", R"({"guildId": "07", "initiatorId": "1", "targetId": "2", "amount": "5"})");
+  EXPECT_EQ(refused.outcome(), "400 bad_request");
+  EXPECT_EQ(refused.text("field"), "guildId");
+}
+
 TEST_F(AccountRoutes, minting_and_burning_move_the_supply_and_are_kept) {
   const auto minted = post(kAccount + "/mint", R"({"amount": "100", "reason": "prize", "idempotencyKey": "m-1"})");
   EXPECT_EQ(minted.outcome(), "201");

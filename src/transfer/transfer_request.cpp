@@ -9,6 +9,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "base/id_text.hpp"
 #include "base/json.hpp"
 #include "base/request_id.hpp"
 #include "base/text.hpp"
@@ -105,7 +106,7 @@ std::optional<std::int32_t> read_expiry(const JsonReader& in, Mode mode) {
 std::optional<std::int64_t> read_cursor(const Request& request) {
   const auto text = need(request.query_as<std::string>("cursor"));
   if (!text) return std::nullopt;
-  const auto before = http::detail::parse_parameter<std::int64_t>(*text);
+  const auto before = parse_id(*text);
   if (!before || *before < 1) refuse_parameter("cursor", "the nextCursor of a page", *text);
   return before;
 }
@@ -137,8 +138,8 @@ bool wants_csv(const Request& request) {
 }
 
 std::int64_t path_id(const Request& request, std::string_view name, std::int64_t min) {
-  const auto id = request.param_int(name);
-  if (id < min) refuse_parameter(name, fmt::format("an id from {} up", min), std::to_string(id));
+  const auto id = request.param_id(name);
+  if (id < min) refuse_parameter(name, fmt::format("an id from {} up", min), request.param(name));
   return id;
 }
 
@@ -201,8 +202,8 @@ TransferQuery read_transfer_query(const Request& request) {
   check_query(request, {"guildId", "status", "cursor", "limit"});
   TransferQuery query;
   const auto guild = http::required_parameter(request, "guildId");
-  const auto guild_id = http::detail::parse_parameter<std::int64_t>(guild);
-  if (!guild_id || *guild_id < 1) refuse_parameter("guildId", "a guild's id", guild);
+  const auto guild_id = parse_id(guild);
+  if (!guild_id || *guild_id < 1) refuse_parameter("guildId", fmt::format("an id from 1 up: {}", kIdForm), guild);
   query.guild_id = *guild_id;
   if (const auto status = need(request.query_as<std::string>("status"))) {
     query.status = kPendingTransfer.find(*status);

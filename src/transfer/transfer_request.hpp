@@ -69,7 +69,7 @@ struct StatementQuery {
 };
 StatementQuery read_statement_query(const http::Request& request);
 
-// Of the path: `{guildId:int}` and `{memberId:int}`. Member 0 is the guild's own account, which may only be looked at.
+// Of the path: `{guildId:id}` and `{memberId:id}`. Member 0 is the guild's own account, which may only be looked at.
 std::int64_t guild_of(const http::Request& request);
 std::int64_t member_of(const http::Request& request, std::int64_t min = 1);
 

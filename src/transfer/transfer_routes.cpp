@@ -4,6 +4,7 @@
 #include <boost/json/object.hpp>
 
 #include "http/batch_answer.hpp"
+#include "http/list_answer.hpp"
 #include "runtime/gather.hpp"
 #include "transfer/audit.hpp"
 #include "transfer/transfer_request.hpp"
@@ -143,15 +144,10 @@ awaitable<Response> list(Request& request, Parts parts) {
     co_return Response::problem(allowed.error(), request);
   }
   auto gateway = parts.service.gateway();
-  // One more, to know whether there are more.
   const auto transfers = co_await gateway.list(query.guild_id, query.status, query.before, query.limit + 1);
-  json::array items;
-  for (std::size_t i = 0; i < transfers.size() && i < query.limit; ++i) {
-    items.push_back(to_json(transfers[i]));
-  }
-  json::value next(nullptr);
-  if (transfers.size() > query.limit) next = json::value(std::to_string(transfers[query.limit - 1].seq));
-  co_return Response::json(200, {{"items", std::move(items)}, {"nextCursor", std::move(next)}});
+  co_return http::page_answer(
+      transfers, query.limit, [](const Transfer& transfer) { return to_json(transfer); },
+      [](const Transfer& transfer) { return std::to_string(transfer.seq); });
 }
 
 awaitable<Response> cancel(Request& request, Parts parts) {

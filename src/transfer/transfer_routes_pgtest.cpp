@@ -238,7 +238,7 @@ TEST_F(TransferRoutes, each_route_has_its_scope) {
   for (const auto& route : router.routes()) {
     scopes[std::string(http::to_string(route.verb)) + route.pattern.substr(7)] = route.access;
   }
-  const std::string account = "/guilds/{guildId:int}/accounts/{memberId:int}";
+  const std::string account = "/guilds/{guildId:id}/accounts/{memberId:id}";
   EXPECT_EQ(scopes, (std::map<std::string, std::string>{
                         {"POST/transfers", "transfer:write"},
                         {"POST/transfers/batch", "transfer:write"},
@@ -251,8 +251,8 @@ TEST_F(TransferRoutes, each_route_has_its_scope) {
                         {"POST" + account + "/mint", "transfer:operate"},
                         {"POST" + account + "/burn", "transfer:operate"},
                         {"PUT" + account + "/kind", "transfer:operate"},
-                        {"GET/guilds/{guildId:int}/settings", "transfer:read"},
-                        {"PATCH/guilds/{guildId:int}/settings", "transfer:operate"},
+                        {"GET/guilds/{guildId:id}/settings", "transfer:read"},
+                        {"PATCH/guilds/{guildId:id}/settings", "transfer:operate"},
                     }));
 }
 

@@ -45,7 +45,7 @@ awaitable<Result<Uuid>> named_tx(Request& request, Parts parts) {
 }
 
 Result<SignerKey> named_signer(const Request& request, const JsonReader& in, const Parts& parts) {
-  std::string signer(request.param("signer"));
+  auto signer = read_path_signer(request);
   if (auto allowed = check_allowed(*request.principal(), signer); !allowed) return fail(allowed.error());
   const auto chain_id = parts.service.resolve_chain(read_chain_id(in.field("chainId")));
   if (!chain_id) return fail(chain_id.error());
@@ -106,8 +106,8 @@ void add_operator_routes(http::Router& router, const OperatorRoutesParts& parts)
   add("/api/v1/tx/{txId:uuid}/rebroadcast", act_on_tx<&OperatorService::rebroadcast>);
   add("/api/v1/tx/{txId:uuid}/record-hash", record_hash);
   add("/api/v1/tx/{txId:uuid}/cancel", act_on_tx<&OperatorService::cancel>);
-  add("/api/v1/signers/{signer:address}/fill-nonce", fill_nonce);
-  add("/api/v1/signers/{signer:address}/accept-reconcile", accept_reconcile);
+  add("/api/v1/signers/{signer}/fill-nonce", fill_nonce);
+  add("/api/v1/signers/{signer}/accept-reconcile", accept_reconcile);
 }
 
 }  // namespace fencepost::tx

@@ -7,6 +7,7 @@
 #include <boost/json/object.hpp>
 
 #include "base/json.hpp"
+#include "http/list_answer.hpp"
 #include "tx/routes/tx_request.hpp"
 #include "tx/routes/tx_routes.hpp"
 #include "tx/store/tx_store.hpp"
@@ -42,10 +43,6 @@ json::object to_json(const SignerView& signer, bool has_key) {
           {"oldestOpen", time_json(signer.oldest_open)}};
 }
 
-Response items(json::array list) {
-  return Response::json(200, json::object{{"items", std::move(list)}});
-}
-
 // Those that were ever used come from the database; the rest are keys of this node that wait for their first use.
 void add_unused(std::vector<SignerView>& signers, const std::vector<std::int64_t>& chain_ids, const evm::KeyRing& keys,
                 const http::Principal& principal) {
@@ -68,7 +65,7 @@ awaitable<Response> get_signers(Request& request, Parts parts) {
   add_unused(signers, parts.chain_ids, parts.keys, *request.principal());
   json::array list;
   for (const auto& signer : signers) list.push_back(to_json(signer, parts.keys.find(signer.key.signer) != nullptr));
-  co_return items(std::move(list));
+  co_return http::list_answer(std::move(list));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/duration_text.hpp"
 #include "base/hex.hpp"
+#include "base/id_text.hpp"
 #include "base/request_id.hpp"
 #include "base/text.hpp"
 #include "evm/address.hpp"
@@ -29,7 +30,7 @@ constexpr std::array<std::pair<std::string_view, WaitFor>, 3> kWaits{
       invalid(error.code, fmt::format("{}: {}", parameter, error.message)).with("parameter", std::string(parameter)));
 }
 
-std::string signer_of(std::string_view parameter, const std::string& text) {
+std::string signer_of(std::string_view parameter, std::string_view text) {
   auto signer = evm::parse_address(text);
   if (!signer) refuse(parameter, signer.error());
   return std::move(*signer);
@@ -108,6 +109,18 @@ TxFilter read_filter(const Request& request) {
   return filter;
 }
 
+LogPage read_log_page(const Request& request, std::size_t max) {
+  check_query(request, {"cursor", "limit"});
+  LogPage page;
+  if (const auto cursor = need(request.query_as<std::string>("cursor"))) {
+    const auto after = parse_id(*cursor);
+    if (!after) refuse_parameter("cursor", "the nextCursor of a page", *cursor);
+    page.after = *after;
+  }
+  page.limit = http::read_limit(request, max, max);
+  return page;
+}
+
 RequestQuery read_request_query(const Request& request) {
   check_query(request, {"chainId", "signer", "requestId"});
   RequestQuery query;
@@ -129,6 +142,10 @@ std::optional<Uuid> read_forwarded(const Request& request) {
                         .with("header", std::string(kForwardedHeader)));
   }
   return *tx_id;
+}
+
+std::string read_path_signer(const Request& request) {
+  return signer_of("signer", request.param("signer"));
 }
 
 std::string read_tx_hash(const JsonReader& in) {

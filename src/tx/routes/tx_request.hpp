@@ -40,6 +40,13 @@ std::optional<WaitQuery> read_wait(const http::Request& request);
 // ?chainId=&signer=&state=&cursor=&limit=. `allowed_signers` is left to the caller.
 TxFilter read_filter(const http::Request& request);
 
+// ?cursor=&limit= of a list that is in the order of the log. `max` is also what one page has unless asked otherwise.
+struct LogPage {
+  std::int64_t after = 0;
+  std::size_t limit = 0;
+};
+LogPage read_log_page(const http::Request& request, std::size_t max);
+
 // ?chainId=&signer=&requestId=
 struct RequestQuery {
   std::optional<std::int64_t> chain_id;
@@ -51,6 +58,9 @@ RequestQuery read_request_query(const http::Request& request);
 // The txId that the forwarding node has given the request; nothing when it comes from a client. `invalid_header` unless
 // it is an id as nodes make them.
 std::optional<Uuid> read_forwarded(const http::Request& request);
+
+// `{signer}` of the path, by the rules of a body's `signer`. `bad_address`, `bad_checksum`.
+std::string read_path_signer(const http::Request& request);
 
 // 0x and 64 digits of either case, given in lowercase. `bad_hash`.
 std::string read_tx_hash(const JsonReader& in);

@@ -3,6 +3,7 @@
 #include <boost/json/object.hpp>
 
 #include "base/json.hpp"
+#include "http/list_answer.hpp"
 #include "outbox/outbox_store.hpp"
 #include "tx/routes/tx_create_routes.hpp"
 
@@ -15,7 +16,7 @@ using http::Request;
 using http::Response;
 using http::Verb;
 
-// Steps and events of one transaction in one answer. Only what never ends has more.
+// Steps and events of one transaction in one answer: only a transaction that never ends has more.
 constexpr std::size_t kMaxSteps = 1000;
 
 Error no_such_tx() {
@@ -50,12 +51,11 @@ json::object to_json(const outbox::Event& event) {
           {"createdAt", to_rfc3339(event.created_at)}};
 }
 
-// The first kMaxSteps of a list that was read one longer than that.
+// Steps or events, which have their place in the log as `seq`.
 template <class T>
-Response list_answer(const std::vector<T>& all) {
-  json::array items;
-  for (std::size_t i = 0; i < all.size() && i < kMaxSteps; ++i) items.push_back(to_json(all[i]));
-  return Response::json(200, {{"items", std::move(items)}, {"truncated", all.size() > kMaxSteps}});
+Response log_answer(const std::vector<T>& rows, std::size_t limit) {
+  return http::page_answer(
+      rows, limit, [](const T& row) { return to_json(row); }, [](const T& row) { return std::to_string(row.seq); });
 }
 
 Uuid tx_id_of(const Request& request) {
@@ -97,29 +97,28 @@ awaitable<Response> get_by_request(Request& request, TxRoutesParts parts) {
 awaitable<Response> list(Request& request, TxRoutesParts parts) {
   auto filter = read_filter(request);
   filter.allowed_signers = allowed_signers(*request.principal());
-  const auto limit = filter.limit++;  // one more, to know whether there are more
+  const auto limit = filter.limit++;  // page_answer wants one more
   const auto txs = co_await list_txs(parts.database.pool(), std::move(filter));
-  json::array items;
-  for (std::size_t i = 0; i < txs.size() && i < limit; ++i) items.push_back(to_json(txs[i]));
-  const json::value next = txs.size() > limit ? json::value(txs[limit - 1].tx_id.to_string()) : json::value(nullptr);
-  co_return Response::json(200, {{"items", std::move(items)}, {"nextCursor", next}});
+  co_return http::page_answer(
+      txs, limit, [](const ManagedTx& tx) { return to_json(tx); },
+      [](const ManagedTx& tx) { return tx.tx_id.to_string(); });
 }
 
 awaitable<Response> history(Request& request, TxRoutesParts parts) {
-  check_query(request, {});
+  const auto page = read_log_page(request, kMaxSteps);
   const auto found = co_await find_visible(parts.service, *request.principal(), tx_id_of(request));
   if (!found) co_return Response::problem(found.error(), request);
-  const auto steps = co_await outbox::history_of(parts.database.pool(), found->tx_id, kMaxSteps + 1);
-  co_return list_answer(steps);
+  const auto steps = co_await outbox::history_of(parts.database.pool(), found->tx_id, page.limit + 1, page.after);
+  co_return log_answer(steps, page.limit);
 }
 
 awaitable<Response> events(Request& request, TxRoutesParts parts) {
-  check_query(request, {});
+  const auto page = read_log_page(request, kMaxSteps);
   const auto found = co_await find_visible(parts.service, *request.principal(), tx_id_of(request));
   if (!found) co_return Response::problem(found.error(), request);
   const auto subject = "tx/" + found->tx_id.to_string();
-  const auto told = co_await outbox::events_of(parts.database.pool(), subject, kMaxSteps + 1);
-  co_return list_answer(told);
+  const auto events = co_await outbox::events_of(parts.database.pool(), subject, page.limit + 1, page.after);
+  co_return log_answer(events, page.limit);
 }
 
 }  // namespace

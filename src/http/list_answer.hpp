@@ -1,0 +1,29 @@
+// How every list is answered: {"items": […], "nextCursor": …}. A client passes nextCursor on as ?cursor= until it is
+// null.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+
+#include "http/message.hpp"
+
+namespace fencepost::http {
+
+// 200. Without a cursor it is the whole list, or its last page.
+Response list_answer(boost::json::array items, boost::json::value next_cursor = nullptr);
+
+// A page of `limit` items. Requires: `rows` was read with limit + 1, so that one row too many says that there is a next
+// page. `cursor_of` gives the text from which the next page is found, for the last row shown.
+template <class Row, class ToJson, class CursorOf>
+Response page_answer(const std::vector<Row>& rows, std::size_t limit, ToJson to_json, CursorOf cursor_of) {
+  boost::json::array items;
+  for (std::size_t i = 0; i < rows.size() && i < limit; ++i) items.push_back(to_json(rows[i]));
+  boost::json::value next(nullptr);
+  if (rows.size() > limit) next = boost::json::value(cursor_of(rows[limit - 1]));
+  return list_answer(std::move(items), std::move(next));
+}
+
+}  // namespace fencepost::http
