@@ -88,7 +88,7 @@ TEST_F(CliSigner, lists_what_is_there_without_a_password) {
   EXPECT_THAT(listed.out, HasSubstr(std::string(kAddress) + "  UTC--"));
   EXPECT_THAT(listed.out, HasSubstr("not stated"));
 
-  const auto items = json::parse(signer({"list", "--json"}).out).as_array();
+  const auto items = json::parse(signer({"list", "--json"}).out).at("items").as_array();
   ASSERT_EQ(items.size(), 2U);
   EXPECT_EQ(items[0].at("address").as_string(), kAddress);
   EXPECT_TRUE(items[0].at("problem").is_null());

@@ -103,7 +103,8 @@ TEST_F(CliTransfer, money_is_made_moved_and_accounted_for) {
   EXPECT_THAT(statement, ContainsRegex("\n" + ledger_id + " +20.*  transfer +-40 +60 +2 .* rent\n"));
   EXPECT_EQ(std::ranges::count(statement, '\n'), 3);
   EXPECT_THAT(out_of({"statement", "--guild", "7", "--member", "1", "--limit", "1"}), HasSubstr("and more"));
-  EXPECT_EQ(json_of({"statement", "--guild", "7", "--member", "0"}).as_array().size(), 1U) << "where it came from";
+  EXPECT_EQ(json_of({"statement", "--guild", "7", "--member", "0"}).at("items").as_array().size(), 1U)
+      << "where it came from";
   const auto csv = run({"statement", "--guild", "7", "--member", "1", "--csv", "--limit", "1"});
   EXPECT_THAT(csv.out, StartsWith("ledgerId,createdAt,kind,"));
   EXPECT_THAT(csv.out, HasSubstr(",transfer,-40,60,2,"));
@@ -140,7 +141,7 @@ TEST_F(CliTransfer, a_transfer_of_the_pool_is_listed_watched_and_cancelled) {
   EXPECT_THAT(fact(out_of({"get", id}), "checks"), HasSubstr("balance failed"));
   EXPECT_THAT(out_of({"list", "--guild", "7"}),
               ContainsRegex("^TRANSFER .*\n" + id + "  checking +1 +2 +40 .* rent\n$"));
-  EXPECT_EQ(json_of({"list", "--guild", "7", "--status", "checking"}).as_array().size(), 1U);
+  EXPECT_EQ(json_of({"list", "--guild", "7", "--status", "checking"}).at("items").as_array().size(), 1U);
   EXPECT_EQ(out_of({"list", "--guild", "7", "--status", "completed"}), "no transfers\n");
   const auto early = run({"watch", id, "--timeout", "100ms"});
   EXPECT_EQ(early.status.code, 4) << early.err;

@@ -145,7 +145,8 @@ TEST(cli_tx, lists_what_is_asked_for) {
   EXPECT_THAT(all, ContainsRegex(ids[0] + "  CONFIRMED  31337  0      0xf39fd6e5….266  0x00000000….000  1 wei  a"));
   EXPECT_EQ(std::ranges::count(all, '\n'), 5);
   EXPECT_THAT(out_of(cluster, {"tx", "list", "--limit", "2"}), HasSubstr("and more: raise --limit\n"));
-  const auto of_one = json_of(cluster, {"tx", "list", "--signer", kWritten, "--state", "CONFIRMED"}).as_array();
+  const auto of_one =
+      json_of(cluster, {"tx", "list", "--signer", kWritten, "--state", "CONFIRMED"}).at("items").as_array();
   ASSERT_EQ(of_one.size(), 3U);
   EXPECT_EQ(of_one[0].at("txId").as_string(), ids[2]) << "the newest is the first";
   EXPECT_EQ(out_of(cluster, {"tx", "list", "--state", "stuck"}), "no transactions\n");

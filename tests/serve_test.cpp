@@ -1,5 +1,6 @@
 // `fencepost serve` and its companions, against a real database.
 #include <fstream>
+#include <regex>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -88,6 +89,11 @@ TEST_F(Serve, a_key_opens_what_its_scopes_allow_until_it_is_revoked) {
   const auto listed = fencepost({"apikey", "list", "--config", config_.string()});
   EXPECT_NE(listed.out.find(reader_id), std::string::npos);
   EXPECT_EQ(listed.out.find(reader), std::string::npos);
+  const auto for_scripts =
+      boost::json::parse(fencepost({"apikey", "list", "--config", config_.string(), "--json"}).out);
+  EXPECT_TRUE(for_scripts.at("nextCursor").is_null());
+  const std::string created(for_scripts.at("items").at(0).at("createdAt").as_string());
+  EXPECT_TRUE(std::regex_match(created, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z)"))) << created;
   EXPECT_EQ(fencepost({"apikey", "revoke", "--config", config_.string(), reader_id}).status.code, 0);
   EXPECT_EQ(fencepost({"apikey", "revoke", "--config", config_.string(), reader_id}).status.code, 5);
   // The node remembers keys for five seconds, but the revocation is told to it: it must not take that long.
@@ -211,7 +217,8 @@ TEST_F(Serve, the_doctors_verdict_is_the_exit_code) {
   ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
   const auto well = fencepost({"doctor", "--config", config_.string(), "--json"});
   EXPECT_EQ(well.status.code, 0) << well.out;
-  for (const auto& finding : boost::json::parse(well.out).as_array()) {
+  const auto findings = boost::json::parse(well.out);
+  for (const auto& finding : findings.at("items").as_array()) {
     EXPECT_NE(finding.at("status").as_string(), "fail") << well.out;
   }
   write_config("postgresql://nobody:secret@127.0.0.1:1/none");

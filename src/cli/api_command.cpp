@@ -33,6 +33,10 @@ void print_json(const json::value& value) {
   fmt::print("{}\n", json::serialize(value));
 }
 
+json::object json_list(json::array items, json::value next_cursor) {
+  return {{"items", std::move(items)}, {"nextCursor", std::move(next_cursor)}};
+}
+
 std::string new_request_id() {
   SystemClock clock;
   SystemRandom random;
@@ -56,18 +60,18 @@ Result<ItemList> read_pages(Api& api, std::size_t limit,
     for (const auto& item : items_of(*page)) list.items.push_back(item);
     cursor = text_at(*page, "nextCursor");
   } while (!cursor.empty() && list.items.size() < limit);
-  list.more = !cursor.empty();
+  list.next_cursor = std::move(cursor);
   return list;
 }
 
 void print_list(const ItemList& list, bool as_json, std::string_view none, std::string (*table)(const json::array&)) {
   if (as_json) {
-    print_json(list.items);
+    print_json(json_list(list.items, list.next_cursor.empty() ? json::value(nullptr) : json::value(list.next_cursor)));
   } else if (list.items.empty()) {
     fmt::print("{}\n", none);
   } else {
     fmt::print("{}", table(list.items));
-    if (list.more) fmt::print("and more: raise --limit\n");
+    if (!list.next_cursor.empty()) fmt::print("and more: raise --limit\n");
   }
 }
 

@@ -20,6 +20,8 @@ namespace fencepost {
 Result<ApiClient> connect(const ApiFlags& flags);
 
 void print_json(const boost::json::value& value);
+// Lists in --json have the form that they have in the API.
+boost::json::object json_list(boost::json::array items, boost::json::value next_cursor = nullptr);
 
 // A name for a request whose caller has none.
 std::string new_request_id();
@@ -29,12 +31,12 @@ Result<std::optional<std::chrono::milliseconds>> read_timeout(const std::string&
 
 struct ItemList {
   boost::json::array items;
-  bool more = false;  // there are, beyond the limit
+  std::string next_cursor;  // empty: these are all; else where those beyond the limit begin
 };
 // Page after page, up to `limit` items. `target` says where a page of so many is, from the cursor on ("": the first).
 Result<ItemList> read_pages(Api& api, std::size_t limit,
                             const std::function<std::string(std::size_t limit, const std::string& cursor)>& target);
-// The items as JSON; or for people: `none`, or a table and whether that is all.
+// As JSON, {"items": […], "nextCursor": …}; or for people: `none`, or a table and whether that is all.
 void print_list(const ItemList& list, bool as_json, std::string_view none,
                 std::string (*table)(const boost::json::array&));
 

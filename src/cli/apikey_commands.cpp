@@ -11,6 +11,7 @@
 #include "node/database_session.hpp"
 #include "pg/time.hpp"
 
+#include "cli/api_command.hpp"
 #include "cli/commands.hpp"
 
 namespace fencepost {
@@ -40,7 +41,7 @@ std::string time_or(const std::optional<TimePoint>& time, std::string_view other
 }
 
 json::value time_json(const std::optional<TimePoint>& time) {
-  return time ? json::value(pg::format_timestamp(*time)) : json::value(nullptr);
+  return time ? json::value(to_rfc3339(*time)) : json::value(nullptr);
 }
 
 json::value list_json(const std::optional<std::vector<std::string>>& list) {
@@ -135,7 +136,7 @@ int apikey_list_command(const ConfigFlags& flags, bool as_json) {
   }
   json::array out;
   for (const auto& key : keys) out.push_back(to_json(key));
-  fmt::print("{}\n", json::serialize(out));
+  print_json(json_list(std::move(out)));
   return kExitDone;
 }
 

@@ -17,6 +17,7 @@
 #include "evm/keystore_file.hpp"
 #include "evm/private_key.hpp"
 
+#include "cli/api_command.hpp"
 #include "cli/prompt.hpp"
 #include "cli/text_table.hpp"
 #include "cli/tx_view.hpp"
@@ -123,7 +124,7 @@ int list_files(const SignerListFlags& flags) {
                      {"problem", key.problem.empty() ? json::value(nullptr) : json::value(key.problem)}});
   }
   if (flags.json) {
-    fmt::print("{}\n", json::serialize(items));
+    print_json(json_list(std::move(items)));
   } else if (table.empty()) {
     fmt::print("no keys in {}: fencepost signer new\n", keystore->directory);
   } else {

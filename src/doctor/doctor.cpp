@@ -75,7 +75,8 @@ std::string render_json(std::span<const Finding> findings) {
     if (!finding.fix.empty()) entry["fix"] = finding.fix;
     out.push_back(std::move(entry));
   }
-  return json::serialize(out);
+  // A list in --json has the form that lists have in the API.
+  return json::serialize(json::object{{"items", std::move(out)}, {"nextCursor", nullptr}});
 }
 
 std::string one_line(std::string_view text) {

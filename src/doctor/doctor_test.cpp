@@ -30,11 +30,11 @@ TEST(doctor, a_check_with_a_name_of_several_bytes_per_letter_stays_aligned) {
 
 TEST(doctor, json_has_every_field_of_every_finding) {
   const Findings findings{passed("config", "a"), warned("database", "b \"quoted\"", "c"), failed("email", "d", "e")};
-  EXPECT_EQ(boost::json::parse(render_json(findings)), boost::json::parse(R"([
+  EXPECT_EQ(boost::json::parse(render_json(findings)), boost::json::parse(R"({"nextCursor": null, "items": [
     {"check": "config",   "status": "ok",   "detail": "a",              "fix": null},
     {"check": "database", "status": "warn", "detail": "b \"quoted\"",   "fix": "c"},
-    {"check": "email",    "status": "fail", "detail": "d",              "fix": "e"}])"));
-  EXPECT_EQ(render_json({}), "[]");
+    {"check": "email",    "status": "fail", "detail": "d",              "fix": "e"}]})"));
+  EXPECT_EQ(render_json({}), R"({"items":[],"nextCursor":null})");
 }
 
 TEST(doctor, warnings_do_not_fail) {
