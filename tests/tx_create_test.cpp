@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include "tests/support/tx_cluster.hpp"
@@ -44,6 +45,40 @@ TEST(tx_create, a_hundred_at_once_with_one_request_id_are_one_transaction) {
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);
   EXPECT_EQ(cluster.balance(recipient()), 7);
+}
+
+// Through the node that leads and through one that forwards.
+TEST(tx_create, the_idempotency_header_is_the_request_id) {
+  TxCluster cluster({.nodes = 2});
+  const auto nameless = [&](std::size_t node, const std::string& key) {
+    auto asked = cluster.create_ask(node, transfer(signer(0), "pay-1", 7));
+    auto body = json::parse(asked.body).as_object();
+    body.erase("requestId");
+    asked.body = json::serialize(body);
+    asked.headers.emplace_back("Idempotency-Key", key);
+    return ask(asked);
+  };
+  const auto first = nameless(0, "pay-1");
+  EXPECT_EQ(first.status, 202U) << first.body;
+  EXPECT_EQ(text_of(first, "requestId"), "pay-1");
+  for (std::size_t node = 0; node < 2; ++node) {
+    const auto again = nameless(node, "pay-1");
+    EXPECT_EQ(again.status, 200U) << again.body;
+    EXPECT_EQ(text_of(again, "txId"), text_of(first, "txId"));
+  }
+  EXPECT_EQ(nameless(1, "pay-2").status, 202U);
+  auto both = cluster.create_ask(0, transfer(signer(0), "pay-1", 7));
+  both.headers.emplace_back("Idempotency-Key", "pay-1");
+  EXPECT_EQ(ask(both).status, 200U);
+  both.headers.back().second = "pay-9";
+  EXPECT_EQ(ask(both).code(), "idempotency_key_mismatch");
+  EXPECT_EQ(nameless(0, "").code(), "bad_idempotency_key");
+  auto batch = cluster.create_ask(0, transfer(signer(0), "pay-9", 7));
+  batch.url += "/batch";
+  batch.body = R"({"items": []})";
+  batch.headers.emplace_back("Idempotency-Key", "pay-9");
+  EXPECT_EQ(ask(batch).code(), "idempotency_key_in_batch");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "2");
 }
 
 TEST(tx_create, a_node_that_may_not_forward_says_who_leads) {

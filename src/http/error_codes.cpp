@@ -16,7 +16,9 @@ constexpr ErrorCode kCodes[] = {
     {"bad_hash", 400, "A transaction hash is not `0x` and 64 hexadecimal digits.", kCorrect},
     {"bad_hex", 400, "`data` is not `0x` and an even number of hexadecimal digits.", kCorrect},
     {"bad_host", 400, "The `Host` header is missing or repeated.", kCorrect},
-    {"bad_idempotency_key", 400, "An idempotency key is empty, over 128 bytes, not UTF-8, or has control characters.",
+    {"bad_idempotency_key", 400,
+     "An idempotency key, of the body or of the header, is empty, over 128 bytes, not UTF-8, or has control "
+     "characters.",
      kCorrect},
     {"bad_json", 400,
      "The body is not JSON, repeats a member, is nested too deep, or has an integer over 64 bits. `detail` says where.",
@@ -34,6 +36,11 @@ constexpr ErrorCode kCodes[] = {
     {"empty_payload", 400, "The payload has neither `to` nor `data`.", kCorrect},
     {"gas_too_low", 400, "`gas` is under the transaction's intrinsic cost, so it could never be mined.",
      "Raise `gas`, or leave it out to have it estimated."},
+    {"idempotency_key_in_batch", 400, "A batch was sent with the header `Idempotency-Key`.",
+     "Give each item its key in the body."},
+    {"idempotency_key_mismatch", 400,
+     "The header `Idempotency-Key` and the key in the body (`requestId`, `idempotencyKey`) differ.",
+     "Send one of them, or the same in both."},
     {"invalid_header", 400, "A header has a value that does not fit. `header` names it.", kCorrect},
     {"invalid_parameter", 400,
      "A parameter of the path or the query is missing, unknown, repeated, or has a value that does not fit. "

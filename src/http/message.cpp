@@ -52,6 +52,14 @@ std::optional<std::string_view> Request::header(std::string_view name) const {
   return std::nullopt;
 }
 
+std::vector<std::string_view> Request::headers(std::string_view name) const {
+  std::vector<std::string_view> values;
+  for (const auto& field : fields_) {
+    if (same_name(name_of(field), name)) values.push_back(value_of(field));
+  }
+  return values;
+}
+
 std::string_view Request::param(std::string_view name) const {
   for (const auto& [key, value] : params_) {
     if (key == name) return value;

@@ -38,6 +38,8 @@ class Request {
 
   // Case-insensitive; the first one when there are several.
   std::optional<std::string_view> header(std::string_view name) const;
+  // All of them, in their order.
+  std::vector<std::string_view> headers(std::string_view name) const;
 
   // The value captured by "{name}" in the route's pattern, decoded; a uuid is lowercase. Asking for a name that the
   // pattern does not have, or for the id of one that is no "{name:id}", is a bug and throws.

@@ -46,6 +46,8 @@ TEST(message, headers_are_found_in_any_case_first_one_wins) {
   EXPECT_EQ(request.header("x-one"), "1");
   EXPECT_EQ(request.header("X-Two"), "2");
   EXPECT_EQ(request.header("X-Three"), std::nullopt);
+  EXPECT_EQ(request.headers("x-one"), (std::vector<std::string_view>{"1", "3"}));
+  EXPECT_TRUE(request.headers("X-Three").empty());
 }
 
 TEST(message, query_parameters_have_types) {

@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "http/idempotency_key.hpp"
 #include "http/list_answer.hpp"
 #include "transfer/statement_csv.hpp"
 #include "transfer/transfer_request.hpp"
@@ -147,11 +148,12 @@ Result<json::object> issued(const Issue& issue, const IssueResult& result) {
 awaitable<Response> issue(Request& request, Parts parts, std::string kind) {
   check_query(request, {});
   Issue issue{.kind = std::move(kind), .guild_id = allowed_guild(request), .member_id = member_of(request)};
+  auto key = http::read_idempotency_key(request);
   const auto body = read_body(request);
   auto wanted = read_issue(JsonReader(body));
   issue.amount = wanted.amount;
   issue.reason = std::move(wanted.reason);
-  issue.idempotency_key = std::move(wanted.idempotency_key);
+  issue.idempotency_key = http::one_key(std::move(key), std::move(wanted.idempotency_key), "idempotencyKey");
   issue.actor = actor_of(request);
   auto gateway = parts.service.gateway();
   const auto result = co_await gateway.issue(issue);

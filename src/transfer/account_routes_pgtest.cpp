@@ -73,6 +73,16 @@ TEST_F(AccountRoutes, minting_twice_by_one_key_mints_once) {
   EXPECT_EQ(other.text("transferId"), minted.text("transferId"));
 }
 
+TEST_F(AccountRoutes, the_header_is_a_key_of_minting_and_burning_too) {
+  const std::string body = R"({"amount": "100", "reason": "prize"})";
+  EXPECT_EQ(post_with_key(kAccount + "/mint", body, "m-1").outcome(), "201");
+  EXPECT_EQ(post_with_key(kAccount + "/mint", body, "m-1").outcome(), "200");
+  EXPECT_EQ(post_with_key(kAccount + "/burn", body, "b-1").outcome(), "201");
+  EXPECT_EQ(post_with_key(kAccount + "/burn", body, "b-1").outcome(), "200");
+  EXPECT_EQ(get(kAccount).text("balance"), "0");
+  EXPECT_EQ(db.exec("SELECT count(*) FROM economy.operations"), "2");
+}
+
 TEST_F(AccountRoutes, what_cannot_be_issued_is_refused) {
   mint(100);
   const auto burnt = post(kAccount + "/burn", R"({"amount": "101", "reason": "fine"})");
@@ -102,7 +112,7 @@ TEST_F(AccountRoutes, a_statement_comes_in_pages_newest_first) {
 TEST_F(AccountRoutes, a_statement_is_a_csv_when_asked_for) {
   mint(100);
   ASSERT_EQ(post("/api/v1/transfers", transfer(40, R"(, "reason": "=1+1, \"x\"")")).outcome(), "201");
-  const auto whole = call("GET", kAccount + "/statement", {}, {}, "text/csv");
+  const auto whole = call("GET", kAccount + "/statement", {}, {}, {{"Accept", "text/csv"}});
   EXPECT_EQ(whole.status, 200U);
   EXPECT_EQ(whole.header("Content-Type"), "text/csv; charset=utf-8; header=present");
   EXPECT_EQ(whole.header("Content-Disposition"), "attachment; filename=\"statement-7-1.csv\"");

@@ -61,13 +61,14 @@ class RoutesTest : public testing::Test {
   }
 
   // By a key of these guilds; none: of all.
+  using Headers = std::vector<std::pair<std::string, std::string>>;
   Said call(std::string_view verb, std::string_view target, std::string body = {}, Guilds guilds = {},
-            std::string_view accept = {}) {
+            const Headers& headers = {}) {
     http::Request request;
     request.set_method(verb);
     EXPECT_TRUE(request.set_target(target)) << target;
     request.mutable_body() = std::move(body);
-    if (!accept.empty()) request.add_header("Accept", accept);
+    for (const auto& [name, value] : headers) request.add_header(name, value);
     http::Principal principal{.id = "key-1", .label = "bot", .scopes = {"admin"}, .restrictions = {}};
     if (guilds) principal.restrictions.emplace(kGuildKind, std::move(*guilds));
     request.set_principal(std::move(principal));
@@ -76,6 +77,9 @@ class RoutesTest : public testing::Test {
   }
   Said post(std::string_view target, std::string body = {}, Guilds guilds = {}) {
     return call("POST", target, std::move(body), std::move(guilds));
+  }
+  Said post_with_key(std::string_view target, std::string body, const std::string& key) {
+    return call("POST", target, std::move(body), {}, {{"Idempotency-Key", key}});
   }
   Said get(std::string_view target, Guilds guilds = {}) { return call("GET", target, {}, std::move(guilds)); }
 

@@ -4,6 +4,7 @@
 #include <boost/json/object.hpp>
 
 #include "http/batch_answer.hpp"
+#include "http/idempotency_key.hpp"
 #include "http/list_answer.hpp"
 #include "runtime/gather.hpp"
 #include "transfer/audit.hpp"
@@ -53,9 +54,13 @@ json::object to_json(const Accepted& accepted, Mode mode) {
           {"mode", mode_name(mode)}};
 }
 
-// What one body asks for, as far as it can be told without the database. Throws what read_transfer throws.
-Result<TransferBody> prepare(const JsonReader& in, const Request& request, const Parts& parts) {
+// What one body asks for, as far as it can be told without the database. `key` is the header Idempotency-Key. Throws
+// what read_transfer and one_key throw.
+Result<TransferBody> prepare(const JsonReader& in, std::optional<std::string> key, const Request& request,
+                             const Parts& parts) {
   auto body = read_transfer(in, parts.service.default_mode());
+  auto& own_key = body.transfer.idempotency_key;
+  own_key = http::one_key(std::move(key), std::move(own_key), "idempotencyKey");
   if (auto allowed = check_allowed(*request.principal(), body.transfer.guild_id); !allowed) {
     return fail(allowed.error());
   }
@@ -65,7 +70,7 @@ Result<TransferBody> prepare(const JsonReader& in, const Request& request, const
 
 Result<TransferBody> prepare_item(const JsonReader& item, const Request& request, const Parts& parts) {
   try {
-    return prepare(item, request, parts);
+    return prepare(item, std::nullopt, request, parts);
   } catch (const Exception& e) {
     return fail(e.error());
   }
@@ -93,8 +98,9 @@ awaitable<ItemAnswer> carry_out(TransferService& service, TransferBody body) {
 
 awaitable<Response> create(Request& request, Parts parts) {
   check_query(request, {});
+  auto key = http::read_idempotency_key(request);
   const auto body = read_body(request);
-  auto wanted = prepare(JsonReader(body), request, parts);
+  auto wanted = prepare(JsonReader(body), std::move(key), request, parts);
   if (!wanted) co_return Response::problem(wanted.error(), request);
   const auto answer = co_await carry_out(parts.service, std::move(*wanted));
   if (answer.error) co_return Response::problem(*answer.error, request);
@@ -115,6 +121,7 @@ awaitable<ItemAnswer> create_item(TransferService& service, Result<TransferBody>
 
 awaitable<Response> create_batch(Request& request, Parts parts) {
   check_query(request, {});
+  http::refuse_idempotency_key(request);
   const auto body = read_body(request);
   std::vector<awaitable<ItemAnswer>> tasks;
   for (const auto& item : http::read_batch(JsonReader(body))) {

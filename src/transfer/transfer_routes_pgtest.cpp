@@ -70,6 +70,33 @@ TEST_F(TransferRoutes, the_same_key_is_the_same_transfer) {
   }
 }
 
+TEST_F(TransferRoutes, the_header_is_a_key_too) {
+  mint(100);
+  no_cooldown();
+  const auto body = transfer(10, R"(, "mode": "sync")");
+  const auto first = post_with_key(kPath, body, "order-1");
+  EXPECT_EQ(first.outcome(), "201") << first.body;
+  const auto again = post_with_key(kPath, body, "order-1");
+  EXPECT_EQ(again.outcome(), "200") << again.body;
+  EXPECT_EQ(again.json(), first.json());
+  EXPECT_EQ(get("/api/v1/guilds/7/accounts/1").text("balance"), "90") << "it is paid once";
+  EXPECT_EQ(get(path_of(first)).text("idempotencyKey"), "order-1");
+  const auto in_both = transfer(10, R"(, "mode": "sync", "idempotencyKey": "order-1")");
+  EXPECT_EQ(post(kPath, in_both).outcome(), "200") << "the same key, wherever it stands";
+  EXPECT_EQ(post_with_key(kPath, in_both, "order-1").outcome(), "200");
+}
+
+TEST_F(TransferRoutes, a_header_that_cannot_be_the_key_is_refused_and_nothing_moves) {
+  mint(100);
+  no_cooldown();
+  const auto body = transfer(10, R"(, "mode": "sync", "idempotencyKey": "order-1")");
+  EXPECT_EQ(post_with_key(kPath, body, "order-2").outcome(), "400 idempotency_key_mismatch");
+  EXPECT_EQ(post_with_key(kPath, body, std::string(129, 'x')).outcome(), "400 bad_idempotency_key");
+  const auto batch = fmt::format(R"({{"items": [{}]}})", body);
+  EXPECT_EQ(post_with_key(std::string(kPath) + "/batch", batch, "order-1").outcome(), "400 idempotency_key_in_batch");
+  EXPECT_EQ(get("/api/v1/guilds/7/accounts/1").text("balance"), "100");
+}
+
 TEST_F(TransferRoutes, a_key_of_the_other_mode_tells_that_transfer) {
   mint(100);
   no_cooldown();

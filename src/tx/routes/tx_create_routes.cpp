@@ -1,6 +1,7 @@
 #include "tx/routes/tx_create_routes.hpp"
 
 #include "http/batch_answer.hpp"
+#include "http/idempotency_key.hpp"
 #include "runtime/gather.hpp"
 #include "tx/routes/tx_request.hpp"
 
@@ -14,9 +15,12 @@ using http::Request;
 using http::Response;
 using http::Verb;
 
-// What one body asks for, as far as it can be told without the database. Throws what read_create throws.
-Result<CreateTx> prepare(const JsonReader& in, const Request& request, const TxRoutesParts& parts) {
-  auto body = read_create(in, parts.service.options().request_id_required);
+// What one body asks for, as far as it can be told without the database. `key` is the header Idempotency-Key. Throws
+// what read_create and one_key throw.
+Result<CreateTx> prepare(const JsonReader& in, std::optional<std::string> key, const Request& request,
+                         const TxRoutesParts& parts) {
+  auto body = read_create(in, parts.service.options().request_id_required && !key);
+  body.request_id = http::one_key(std::move(key), std::move(body.request_id), "requestId");
   const auto chain_id = parts.service.resolve_chain(body.chain_id);
   if (!chain_id) return fail(chain_id.error());
   // First whether the key may use it: whoever may not is not told which signers there are.
@@ -35,8 +39,9 @@ awaitable<Response> create(Request& request, TxRoutesParts parts) {
   check_query(request, {"wait", "timeout"});
   const auto wait = read_wait(request);
   const auto forwarded = read_forwarded(request);
+  auto key = http::read_idempotency_key(request);
   const auto body = read_body(request);
-  auto wanted = prepare(JsonReader(body), request, parts);
+  auto wanted = prepare(JsonReader(body), std::move(key), request, parts);
   if (!wanted) co_return Response::problem(wanted.error(), request);
   wanted->tx_id = forwarded ? *forwarded : parts.ids.next();
   wanted->forwarded = forwarded.has_value();
@@ -62,7 +67,7 @@ awaitable<ItemAnswer> create_item(TxService& service, Result<CreateTx> wanted) {
 
 Result<CreateTx> prepare_item(const JsonReader& item, const Request& request, const TxRoutesParts& parts) {
   try {
-    auto wanted = prepare(item, request, parts);
+    auto wanted = prepare(item, std::nullopt, request, parts);
     if (wanted) wanted->tx_id = parts.ids.next();
     return wanted;
   } catch (const Exception& e) {
@@ -72,6 +77,7 @@ Result<CreateTx> prepare_item(const JsonReader& item, const Request& request, co
 
 awaitable<Response> create_batch_items(Request& request, TxRoutesParts parts) {
   check_query(request, {});
+  http::refuse_idempotency_key(request);
   const auto body = read_body(request);
   std::vector<awaitable<ItemAnswer>> tasks;
   for (const auto& item : read_batch(JsonReader(body))) {
