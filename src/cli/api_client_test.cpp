@@ -79,7 +79,7 @@ TEST(read_answer, gives_the_document_of_a_success) {
 TEST(read_answer, turns_a_problem_into_its_error_fit_for_a_terminal) {
   const auto refused = answer(409, R"({"type": "about:blank", "title": "Conflict", "status": 409, "txId": "t",
                                        "detail": "another\u001b payload", "code": "request_conflict", "nonce": 7,
-                                       "requestId": "r-1", "reason": "\u0007"})");
+                                       "httpRequestId": "r-1", "reason": "\u0007"})");
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().kind, ErrorKind::kConflict);
   EXPECT_EQ(refused.error().code, "request_conflict");

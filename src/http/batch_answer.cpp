@@ -20,7 +20,8 @@ void log_failures(const std::vector<ItemAnswer>& items, const Request& request) 
     if (first == nullptr) first = &*item.error;
     ++count;
   }
-  if (first != nullptr) log::error("items of a batch failed", *first, {{"items", count}, {"requestId", request.id()}});
+  if (first != nullptr)
+    log::error("items of a batch failed", *first, {{"items", count}, {"httpRequestId", request.id()}});
 }
 
 }  // namespace
@@ -47,7 +48,7 @@ Response batch_answer(std::vector<ItemAnswer> items, std::string_view member, co
 
 json::object item_error(const Error& error) {
   auto out = json::parse(make_problem(error, "").body).as_object();
-  for (const auto* part : {"type", "title", "status", "requestId"}) out.erase(part);
+  for (const auto* part : {"type", "title", "status", "httpRequestId"}) out.erase(part);
   if (error.retry_after) out["retryAfter"] = error.retry_after->count();
   return out;
 }

@@ -223,9 +223,12 @@ void Connection::account(const Response& response) {
   metrics.record(request_.verb(), response.status, took);
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
   const auto log_line = [&](log::Level level, const Error* error) {
-    const log::Fields fields = {{"requestId", request_.id()}, {"method", to_string(request_.verb())},
-                                {"path", request_.path()},    {"status", response.status},
-                                {"micros", micros},           {"remote", request_.remote()}};
+    const log::Fields fields = {{"httpRequestId", request_.id()},
+                                {"method", to_string(request_.verb())},
+                                {"path", request_.path()},
+                                {"status", response.status},
+                                {"micros", micros},
+                                {"remote", request_.remote()}};
     error != nullptr ? log::write(level, "request", *error, fields) : log::write(level, "request", fields);
   };
   // 501 and 505 are the client's doing; anybody could fill the log with them.

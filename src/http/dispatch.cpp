@@ -111,7 +111,7 @@ awaitable<> Connection::run_stream_function(StreamFunction function, EventStream
   const auto state = co_await asio::this_coro::cancellation_state;
   if (!failure || state.cancelled() != asio::cancellation_type::none) co_return;
   log::error("event stream failed", to_error(failure),
-             {{"requestId", request_.id()}, {"path", request_.path()}, {"remote", request_.remote()}});
+             {{"httpRequestId", request_.id()}, {"path", request_.path()}, {"remote", request_.remote()}});
 }
 
 // An event stream's client has nothing to say; the read ends when it goes away, or the server drains.

@@ -16,7 +16,7 @@
 namespace fencepost::http {
 namespace {
 
-constexpr auto kHiddenDetail = "Something went wrong on our side. The log has the details under this request id.";
+constexpr auto kHiddenDetail = "Something went wrong on our side. The log has the details under this httpRequestId.";
 
 constexpr std::pair<ErrorKind, unsigned> kStatuses[] = {
     {ErrorKind::kInvalid, 400},       {ErrorKind::kUnauthenticated, 401}, {ErrorKind::kForbidden, 403},
@@ -26,7 +26,7 @@ constexpr std::pair<ErrorKind, unsigned> kStatuses[] = {
 };
 
 // What is not the error's context.
-constexpr std::string_view kMembers[] = {"type", "title", "status", "detail", "code", "instance", "requestId"};
+constexpr std::string_view kMembers[] = {"type", "title", "status", "detail", "code", "instance", "httpRequestId"};
 
 ErrorKind kind_of(unsigned status) {
   const auto found = std::ranges::find(kStatuses, status, &std::pair<ErrorKind, unsigned>::second);
@@ -66,7 +66,7 @@ Response make_problem(unsigned status, const Error& error, std::string_view requ
       {"status", status},
       {"detail", hidden ? kHiddenDetail : std::string_view(error.message)},
       {"code", hidden ? kInternalCode : std::string_view(error.code)},
-      {"requestId", request_id},
+      {"httpRequestId", request_id},
   };
   if (!hidden) {
     for (const auto& [key, value] : error.context) {

@@ -1,7 +1,9 @@
 // RFC 9457 problem documents: the one form in which this server says that something went wrong.
 //
 //   {"type": "about:blank", "title": "Conflict", "status": 409, "detail": "…", "code": "request_conflict",
-//    "requestId": "…", <the error's context, a member each>}
+//    "httpRequestId": "…", <the error's context, a member each>}
+//
+// httpRequestId is the answer's X-Request-Id, not the requestId by which a caller names a transaction.
 #pragma once
 
 #include <optional>

@@ -20,7 +20,7 @@ TEST(problem, says_what_when_and_which) {
   EXPECT_EQ(response.status, 409U);
   EXPECT_EQ(header(response, "Content-Type"), "application/problem+json");
   const auto expected = boost::json::parse(R"({"type": "about:blank", "title": "Conflict", "status": 409,
-      "detail": "The same id with another payload.", "code": "request_conflict", "requestId": "req-1", "txId": "7"})");
+      "detail": "The same id with another payload.", "code": "request_conflict", "httpRequestId": "req-1", "txId": "7"})");
   EXPECT_EQ(boost::json::parse(response.body), expected);
   EXPECT_EQ(response.error, error);
 }

@@ -181,7 +181,7 @@ TEST(server, what_is_not_there_is_a_problem_document) {
   EXPECT_EQ(reply.headers.at("content-type"), "application/problem+json");
   const auto document = boost::json::parse(reply.body);
   EXPECT_EQ(document.at("code"), "no_such_path");
-  EXPECT_EQ(document.at("requestId").as_string(), reply.headers.at("x-request-id"));
+  EXPECT_EQ(document.at("httpRequestId").as_string(), reply.headers.at("x-request-id"));
   const auto bad = get(server.port(), "/n/x");
   EXPECT_EQ(bad.status, 400U);
   EXPECT_EQ(boost::json::parse(bad.body).at("parameter"), "n");

@@ -111,7 +111,7 @@ awaitable<Response> put_log_level(Request& request) {
   if (!level) in.field("level").reject(level.error().code, level.error().message);
   log::set_level(*level);
   log::info("log level changed",
-            {{"level", log::to_string(*level)}, {"by", request.principal()->label}, {"requestId", request.id()}});
+            {{"level", log::to_string(*level)}, {"by", request.principal()->label}, {"httpRequestId", request.id()}});
   co_return Response::json(200, {{"level", std::string(log::to_string(*level))}});
 }
 
