@@ -111,6 +111,16 @@ void add_matches(Codes& codes, const std::string& text, const std::regex& patter
   }
 }
 
+template <class F>
+void for_each_source(F use) {
+  for (const auto module : kModules) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(FENCEPOST_SOURCE_DIR) / "src" / module)) {
+      const auto name = entry.path().filename().string();
+      if (name.ends_with("pp") && !name.contains("test")) use(without_comments(read_file(entry.path())));
+    }
+  }
+}
+
 // The literals that are passed to the factories of errors. Those of internal() are not: they are answered as
 // `internal`.
 Codes codes_in_source() {
@@ -120,14 +130,9 @@ Codes codes_in_source() {
   const std::regex aggregate(R"rx(ErrorKind::k\w+,\s*"([a-z0-9_]+)")rx");
   const std::regex computed_kind(R"rx(\bError \w+\{\w+\(\w+\),\s*"([a-z0-9_]+)")rx");
   Codes codes;
-  for (const auto module : kModules) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(FENCEPOST_SOURCE_DIR) / "src" / module)) {
-      const auto name = entry.path().filename().string();
-      if (!name.ends_with("pp") || name.contains("test")) continue;
-      const auto text = without_comments(read_file(entry.path()));
-      for (const auto& pattern : {factory, aggregate, computed_kind}) add_matches(codes, text, pattern);
-    }
-  }
+  for_each_source([&](const std::string& text) {
+    for (const auto& pattern : {factory, aggregate, computed_kind}) add_matches(codes, text, pattern);
+  });
   return codes;
 }
 
@@ -149,6 +154,14 @@ TEST(error_codes, every_listed_code_is_used) {
   const auto used = codes_in_source();
   EXPECT_EQ(difference(listed(), used), Codes{std::string(http::kInternalCode)});
   EXPECT_EQ(difference(kNeverAnswered, used), Codes{});
+}
+
+// A context key that is a member of every problem document would be lost.
+TEST(error_codes, no_error_says_more_under_the_name_of_another_member) {
+  const std::regex reserved(R"rx(\.with\("(type|title|status|detail|code|instance|httpRequestId)")rx");
+  Codes found;
+  for_each_source([&](const std::string& text) { add_matches(found, text, reserved); });
+  EXPECT_EQ(found, Codes{});
 }
 
 TEST(error_codes, are_listed_once_and_in_order) {

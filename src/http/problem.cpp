@@ -70,8 +70,7 @@ Response make_problem(unsigned status, const Error& error, std::string_view requ
   };
   if (!hidden) {
     for (const auto& [key, value] : error.context) {
-      // A context key never replaces one of the members above.
-      document.emplace(document.contains(key) ? key + "_" : key, value);
+      document.emplace(key, value);  // which never replaces one of the members above
     }
   }
   auto response = Response::text(status, boost::json::serialize(document), "application/problem+json");

@@ -70,7 +70,7 @@ TEST(problem, internal_errors_keep_their_secrets) {
 TEST(problem, context_never_replaces_a_member) {
   const auto document = boost::json::parse(make_problem(invalid("c", "m").with("status", "MINED"), "r").body);
   EXPECT_EQ(document.at("status"), 400);
-  EXPECT_EQ(document.at("status_"), "MINED");
+  EXPECT_EQ(document.as_object().size(), 6U);
 }
 
 ClientResponse received(const Response& response) {

@@ -203,6 +203,7 @@ TEST_F(TransferRoutes, a_transfer_can_be_cancelled_until_it_is_approved) {
   EXPECT_EQ(cancelled.text("deniedReason"), "transfer_cancelled");
   const auto again = post(path_of(waiting, "/cancel"));
   EXPECT_EQ(again.outcome(), "409 not_cancellable");
+  EXPECT_EQ(again.text("transferStatus"), "rejected");
   mint(100);
   no_cooldown();
   EXPECT_EQ(post(path_of(post(kPath, transfer(1, kPool)), "/cancel")).outcome(), "409 not_cancellable");

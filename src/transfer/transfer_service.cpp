@@ -183,12 +183,13 @@ awaitable<Result<Transfer>> TransferService::cancel(Uuid transfer_id) {
   const auto done = co_await gateway().cancel(transfer_id);
   if (!done.cancelled && done.status) {
     co_return fail(conflict("not_cancellable", "a transfer can be cancelled until it is approved")
-                       .with("status", std::string(kPendingTransfer.name(*done.status))));
+                       .with("transferStatus", std::string(kPendingTransfer.name(*done.status))));
   }
   auto transfer = co_await get_transfer_status(transfer_id);
   if (!transfer) co_return fail(no_such_transfer());
   if (!done.cancelled) {
-    co_return fail(conflict("not_cancellable", "the transfer was carried out at once").with("status", "completed"));
+    co_return fail(
+        conflict("not_cancellable", "the transfer was carried out at once").with("transferStatus", "completed"));
   }
   co_return std::move(*transfer);
 }

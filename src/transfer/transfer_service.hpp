@@ -58,7 +58,7 @@ class TransferService {
 
   // Nothing: no such transfer.
   awaitable<std::optional<Transfer>> get_transfer_status(Uuid transfer_id);
-  // Errors: kNotFound `no_such_transfer`; kConflict `not_cancellable` with `status`.
+  // Errors: kNotFound `no_such_transfer`; kConflict `not_cancellable` with `transferStatus`.
   awaitable<Result<Transfer>> cancel(Uuid transfer_id);
 
   // The gateway of the caller's loop, for everything that needs no rules.
