@@ -42,6 +42,13 @@ Access Access::scope(std::string scope) {
   return Access(Kind::kScope, std::move(scope));
 }
 
+Access Access::parse(std::string_view text) {
+  for (const auto& access : {open(), authenticated()}) {
+    if (access.to_string() == text) return access;
+  }
+  return scope(std::string(text));
+}
+
 std::string Access::to_string() const {
   switch (kind_) {
     case Kind::kOpen:

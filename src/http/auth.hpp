@@ -43,6 +43,8 @@ class Access {
   static Access authenticated() { return Access(Kind::kAuthenticated, {}); }
   // Throws Exception `bad_scope` when the text is not a scope: a table of routes is checked as it is built.
   static Access scope(std::string scope);
+  // Of a text as to_string gives it: "open", "authenticated" or a scope.
+  static Access parse(std::string_view text);
 
   bool is_open() const { return kind_ == Kind::kOpen; }
   // Empty unless a scope is required.

@@ -154,5 +154,13 @@ TEST(auth, scope_grammar) {
   EXPECT_THROW(Access::scope("tx"), Exception);
 }
 
+TEST(auth, access_is_read_as_it_is_written) {
+  for (const std::string_view text : {"open", "authenticated", "admin", "tx:read"}) {
+    EXPECT_EQ(Access::parse(text).to_string(), text);
+  }
+  EXPECT_TRUE(Access::parse("open").is_open());
+  EXPECT_THROW(Access::parse("closed"), Exception);
+}
+
 }  // namespace
 }  // namespace fencepost::http

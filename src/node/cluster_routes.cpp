@@ -5,6 +5,7 @@
 
 #include "http/list_answer.hpp"
 #include "http/request_reader.hpp"
+#include "http/route_table.hpp"
 
 #include "cluster/node_registry.hpp"
 
@@ -12,7 +13,6 @@ namespace fencepost {
 namespace {
 
 namespace json = boost::json;
-using http::Access;
 using http::Request;
 using http::Response;
 using http::Verb;
@@ -80,12 +80,15 @@ awaitable<Response> get_nodes(Request& request, ClusterRoutesParts parts) {
   co_return http::list_answer(std::move(items));
 }
 
+constexpr http::RouteRow<ClusterRoutesParts> kRoutes[] = {
+    {Verb::kGet, "/api/v1/chains", "tx:read", get_chains},
+    {Verb::kGet, "/api/v1/nodes", "tx:read", get_nodes},
+};
+
 }  // namespace
 
 void add_cluster_routes(http::Router& router, const ClusterRoutesParts& parts) {
-  const auto read = Access::scope("tx:read");
-  router.add({Verb::kGet, "/api/v1/chains", read, [parts](Request& r) { return get_chains(r, parts); }});
-  router.add({Verb::kGet, "/api/v1/nodes", read, [parts](Request& r) { return get_nodes(r, parts); }});
+  http::add_table<ClusterRoutesParts>(router, kRoutes, parts);
 }
 
 }  // namespace fencepost

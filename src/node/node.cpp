@@ -17,8 +17,7 @@
 #include "http/server.hpp"
 #include "identity/api_key_store.hpp"
 #include "identity/key_authenticator.hpp"
-#include "node/cluster_routes.hpp"
-#include "node/system_routes.hpp"
+#include "node/routes.hpp"
 #include "pg/database.hpp"
 #include "pg/error.hpp"
 #include "pg/listener.hpp"
@@ -30,12 +29,7 @@
 #include "runtime/runtime.hpp"
 #include "runtime/stop_sequence.hpp"
 #include "runtime/worker.hpp"
-#include "transfer/account_routes.hpp"
 #include "transfer/transfer_manager.hpp"
-#include "transfer/transfer_routes.hpp"
-#include "tx/routes/operator_routes.hpp"
-#include "tx/routes/signer_routes.hpp"
-#include "tx/routes/tx_routes.hpp"
 #include "tx/tx_manager.hpp"
 
 namespace fencepost {
@@ -97,12 +91,6 @@ std::vector<tx::ChainSetup> chain_setups(const Config& config, const std::vector
   return setups;
 }
 
-std::vector<std::int64_t> chain_ids(const Config& config) {
-  std::vector<std::int64_t> ids;
-  for (const auto& chain : config.chains) ids.push_back(chain.chain_id);
-  return ids;
-}
-
 class Node {
  public:
   Node(const Config& config, NodeHooks hooks)
@@ -137,13 +125,10 @@ class Node {
     metrics_.before_scrape([&dropped = metrics_.counter("log_lines_dropped_total", "Lines lost to a full log queue")] {
       dropped.Increment(static_cast<double>(log::dropped()) - dropped.Value());
     });
-    add_system_routes(router_, {database_, metrics_, serving_});
-    add_cluster_routes(router_, {database_, chains_, config.lease.renew_interval});
-    tx::add_tx_routes(router_, {transactions_.service(), database_, ids_});
-    tx::add_signer_routes(router_, {database_, keys_, chain_ids(config)});
-    tx::add_operator_routes(router_, {transactions_.service(), transactions_.operators()});
-    transfer::add_transfer_routes(router_, {transfers_.service(), database_, ids_});
-    transfer::add_account_routes(router_, {transfers_.service()});
+    add_all_routes(router_, {.system = {database_, metrics_, serving_},
+                             .cluster = {database_, chains_, config.lease.renew_interval},
+                             .tx = {transactions_, database_, keys_, ids_},
+                             .transfer = {transfers_.service(), database_, ids_}});
     server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &authenticator_, metrics_);
     listener_.subscribe(
         std::string(identity::kApiKeyChannel), [this](std::string_view) { authenticator_.forget_all(); },

@@ -7,14 +7,9 @@
 #include <boost/json/parse.hpp>
 
 #include "http/error_codes.hpp"
-#include "node/system_routes.hpp"
+#include "node/routes.hpp"
 #include "pg/listener.hpp"
-#include "transfer/account_routes.hpp"
 #include "transfer/transfer_manager.hpp"
-#include "transfer/transfer_routes.hpp"
-#include "tx/routes/operator_routes.hpp"
-#include "tx/routes/signer_routes.hpp"
-#include "tx/routes/tx_routes.hpp"
 #include "tx/tx_manager.hpp"
 
 namespace fencepost {
@@ -32,12 +27,10 @@ std::string operation(std::string verb, const std::string& pattern) {
 // A node's routes, and whatever they stand on; none of it runs.
 struct Router {
   Router() {
-    add_system_routes(router, {database, metrics, serving});
-    tx::add_tx_routes(router, {manager.service(), database, ids});
-    tx::add_signer_routes(router, {database, keys, manager});
-    tx::add_operator_routes(router, {manager.service(), manager.operators()});
-    transfer::add_transfer_routes(router, {transfers.service(), database, ids});
-    transfer::add_account_routes(router, {transfers.service()});
+    add_all_routes(router, {.system = {database, metrics, serving},
+                            .cluster = {database, chains, {}},
+                            .tx = {manager, database, keys, ids},
+                            .transfer = {transfers.service(), database, ids}});
   }
 
   Metrics metrics;
@@ -48,7 +41,8 @@ struct Router {
   pg::Database database{runtime, {.dsn = Secret("unused")}, {}, metrics};
   pg::Listener listener{runtime.executor(0), database.connector(), {}, metrics};
   evm::KeyRing keys{runtime};
-  tx::TxManager manager{{runtime, database, listener, keys, clock, random, ids, metrics}, {}, {}, {}, {}};
+  std::vector<std::unique_ptr<evm::Chain>> chains;
+  tx::TxManager manager{{runtime, database, listener, keys, ids, metrics}, {}, {}, {}, {}};
   transfer::TransferManager transfers{runtime, database, listener, {}, metrics};
   std::atomic<bool> serving = false;
   http::Router router;

@@ -7,6 +7,7 @@
 #include "base/embedded.hpp"
 #include "base/json_reader.hpp"
 #include "http/request_reader.hpp"
+#include "http/route_table.hpp"
 #include "pg/migrations.hpp"
 #include "runtime/log.hpp"
 
@@ -17,7 +18,6 @@ std::span<const EmbeddedFile> api_files();  // generated from api/ by the build
 namespace {
 
 namespace json = boost::json;
-using http::Access;
 using http::Request;
 using http::Response;
 using http::Verb;
@@ -30,19 +30,6 @@ json::array to_json(const std::vector<std::string>& texts) {
 json::value restriction_json(const http::Principal& principal, std::string_view kind) {
   const auto* const ids = principal.restriction(kind);
   return ids != nullptr ? json::value(to_json(*ids)) : json::value(nullptr);
-}
-
-awaitable<Response> index(Request&) {
-  co_return Response::text(200, fmt::format("Fencepost {}\n\n"
-                                            "/openapi.json    what the API can do\n"
-                                            "/api/v1/version  this version\n"
-                                            "/livez /readyz   health\n"
-                                            "/metrics         for Prometheus\n",
-                                            version()));
-}
-
-awaitable<Response> livez(Request&) {
-  co_return Response::json(200, {{"status", "alive"}});
 }
 
 // Ready means: the database answers and its schema is ours. Anybody may ask, so a good answer holds for a second.
@@ -70,27 +57,45 @@ class Readiness {
   std::atomic<std::chrono::steady_clock::rep> good_until_{0};
 };
 
-awaitable<Response> readyz(Request& request, std::shared_ptr<Readiness> readiness) {
-  const auto ready = co_await readiness->check();
+struct Handling {
+  SystemParts parts;
+  std::shared_ptr<Readiness> readiness;
+};
+
+awaitable<Response> index(Request&, Handling) {
+  co_return Response::text(200, fmt::format("Fencepost {}\n\n"
+                                            "/openapi.json    what the API can do\n"
+                                            "/api/v1/version  this version\n"
+                                            "/livez /readyz   health\n"
+                                            "/metrics         for Prometheus\n",
+                                            version()));
+}
+
+awaitable<Response> livez(Request&, Handling) {
+  co_return Response::json(200, {{"status", "alive"}});
+}
+
+awaitable<Response> readyz(Request& request, Handling with) {
+  const auto ready = co_await with.readiness->check();
   if (!ready) co_return Response::problem(ready.error(), request);
   co_return Response::json(200, {{"status", "ready"}});
 }
 
-awaitable<Response> metrics(Request&, SystemParts parts) {
-  co_return Response::text(200, parts.metrics.scrape(), "text/plain; version=0.0.4; charset=utf-8");
+awaitable<Response> metrics(Request&, Handling with) {
+  co_return Response::text(200, with.parts.metrics.scrape(), "text/plain; version=0.0.4; charset=utf-8");
 }
 
-awaitable<Response> openapi(Request&) {
+awaitable<Response> openapi(Request&, Handling) {
   co_return Response::text(200, std::string(openapi_document()), "application/json");
 }
 
-awaitable<Response> get_version(Request&) {
+awaitable<Response> get_version(Request&, Handling) {
   const auto& migrations = pg::embedded_migrations();
   co_return Response::json(
       200, {{"name", "fencepost"}, {"version", std::string(version())}, {"schema", migrations.back().name}});
 }
 
-awaitable<Response> whoami(Request& request) {
+awaitable<Response> whoami(Request& request, Handling) {
   const auto& principal = *request.principal();
   co_return Response::json(200, {{"keyId", principal.id},
                                  {"label", principal.label},
@@ -99,11 +104,11 @@ awaitable<Response> whoami(Request& request) {
                                  {"guilds", restriction_json(principal, "guild")}});
 }
 
-awaitable<Response> get_log_level(Request&) {
+awaitable<Response> get_log_level(Request&, Handling) {
   co_return Response::json(200, {{"level", std::string(log::to_string(log::level()))}});
 }
 
-awaitable<Response> put_log_level(Request& request) {
+awaitable<Response> put_log_level(Request& request, Handling) {
   const auto body = http::read_body(request);
   const JsonReader in(body);
   in.reject_unknown({"level"});
@@ -115,19 +120,22 @@ awaitable<Response> put_log_level(Request& request) {
   co_return Response::json(200, {{"level", std::string(log::to_string(*level))}});
 }
 
+constexpr http::RouteRow<Handling> kRoutes[] = {
+    {Verb::kGet, "/", "open", index},
+    {Verb::kGet, "/livez", "open", livez},
+    {Verb::kGet, "/readyz", "open", readyz},
+    {Verb::kGet, "/metrics", "open", metrics},
+    {Verb::kGet, "/openapi.json", "open", openapi},
+    {Verb::kGet, "/api/v1/version", "open", get_version},
+    {Verb::kGet, "/api/v1/whoami", "authenticated", whoami},
+    {Verb::kGet, "/api/v1/log-level", "admin", get_log_level},
+    {Verb::kPut, "/api/v1/log-level", "admin", put_log_level},
+};
+
 }  // namespace
 
 void add_system_routes(http::Router& router, const SystemParts& parts) {
-  const auto readiness = std::make_shared<Readiness>(parts);
-  router.add({Verb::kGet, "/", Access::open(), index});
-  router.add({Verb::kGet, "/livez", Access::open(), livez});
-  router.add({Verb::kGet, "/readyz", Access::open(), [readiness](Request& r) { return readyz(r, readiness); }});
-  router.add({Verb::kGet, "/metrics", Access::open(), [parts](Request& r) { return metrics(r, parts); }});
-  router.add({Verb::kGet, "/openapi.json", Access::open(), openapi});
-  router.add({Verb::kGet, "/api/v1/version", Access::open(), get_version});
-  router.add({Verb::kGet, "/api/v1/whoami", Access::authenticated(), whoami});
-  router.add({Verb::kGet, "/api/v1/log-level", Access::scope("admin"), get_log_level});
-  router.add({Verb::kPut, "/api/v1/log-level", Access::scope("admin"), put_log_level});
+  http::add_table<Handling>(router, kRoutes, {parts, std::make_shared<Readiness>(parts)});
 }
 
 std::string_view openapi_document() {

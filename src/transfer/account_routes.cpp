@@ -1,5 +1,3 @@
-#include "transfer/account_routes.hpp"
-
 #include <fmt/format.h>
 
 #include <boost/json/array.hpp>
@@ -7,19 +5,17 @@
 
 #include "http/idempotency_key.hpp"
 #include "http/list_answer.hpp"
+#include "transfer/handlers.hpp"
 #include "transfer/statement_csv.hpp"
 #include "transfer/transfer_request.hpp"
-#include "transfer/transfer_routes.hpp"
 
 namespace fencepost::transfer {
 namespace {
 
 namespace json = boost::json;
-using http::Access;
 using http::Request;
 using http::Response;
-using http::Verb;
-using Parts = AccountRoutesParts;
+using Parts = RoutesParts;
 
 std::string actor_of(const Request& request) {
   const auto& principal = *request.principal();
@@ -36,15 +32,6 @@ std::int64_t allowed_guild(const Request& request) {
 Response account_answer(const std::optional<Account>& account, const Request& request) {
   if (!account) return Response::problem(not_found("no_such_account", "this member has no account here"), request);
   return Response::json(200, to_json(*account));
-}
-
-awaitable<Response> get_account(Request& request, Parts parts) {
-  check_query(request, {});
-  const auto guild_id = allowed_guild(request);
-  const auto member_id = member_of(request, 0);
-  auto gateway = parts.service.gateway();
-  const auto account = co_await gateway.account(guild_id, member_id);
-  co_return account_answer(account, request);
 }
 
 // Requires: `entries` was read with limit + 1.
@@ -67,51 +54,6 @@ Response json_answer(const std::vector<Entry>& entries, std::size_t limit) {
              entries, limit, [](const Entry& entry) { return to_json(entry); },
              [](const Entry& entry) { return std::to_string(entry.ledger_id); })
       .with("Vary", "Accept");
-}
-
-awaitable<Response> get_statement(Request& request, Parts parts) {
-  const auto query = read_statement_query(request);
-  const auto guild_id = allowed_guild(request);
-  const auto member_id = member_of(request, 0);
-  auto gateway = parts.service.gateway();
-  auto entries = co_await gateway.statement(guild_id, member_id, query.before, query.limit + 1);
-  if (entries.empty()) {
-    const auto account = co_await gateway.account(guild_id, member_id);
-    if (!account) co_return account_answer(account, request);
-  }
-  co_return query.csv ? csv_answer(std::move(entries), query.limit, request) : json_answer(entries, query.limit);
-}
-
-awaitable<Response> get_settings(Request& request, Parts parts) {
-  check_query(request, {});
-  const auto guild_id = allowed_guild(request);
-  auto gateway = parts.service.gateway();
-  const auto settings = co_await gateway.settings(guild_id);
-  co_return Response::json(200, to_json(settings));
-}
-
-awaitable<Response> change_settings(Request& request, Parts parts) {
-  check_query(request, {});
-  const auto guild_id = allowed_guild(request);
-  const auto body = read_body(request);
-  auto wanted = read_settings_change(JsonReader(body));
-  auto gateway = parts.service.gateway();
-  const auto settings =
-      co_await gateway.set_settings(guild_id, std::move(wanted.changes), std::move(wanted.reason), actor_of(request));
-  co_return Response::json(200, to_json(settings));
-}
-
-awaitable<Response> set_kind(Request& request, Parts parts) {
-  check_query(request, {});
-  const auto guild_id = allowed_guild(request);
-  const auto member_id = member_of(request);
-  const auto body = read_body(request);
-  auto wanted = read_kind(JsonReader(body));
-  auto gateway = parts.service.gateway();
-  co_await gateway.set_account_kind(guild_id, member_id, std::move(wanted.kind), std::move(wanted.reason),
-                                    actor_of(request));
-  const auto account = co_await gateway.account(guild_id, member_id);
-  co_return account_answer(account, request);
 }
 
 Error unprocessable(std::string code, std::string message) {
@@ -164,18 +106,66 @@ awaitable<Response> issue(Request& request, Parts parts, std::string kind) {
 
 }  // namespace
 
-void add_account_routes(http::Router& router, const AccountRoutesParts& parts) {
-  const std::string settings = "/api/v1/guilds/{guildId:id}/settings";
-  const std::string account = "/api/v1/guilds/{guildId:id}/accounts/{memberId:id}";
-  const auto read = Access::scope("transfer:read");
-  const auto operate = Access::scope("transfer:operate");
-  router.add({Verb::kGet, account, read, [parts](Request& r) { return get_account(r, parts); }});
-  router.add({Verb::kGet, account + "/statement", read, [parts](Request& r) { return get_statement(r, parts); }});
-  router.add({Verb::kPost, account + "/mint", operate, [parts](Request& r) { return issue(r, parts, "mint"); }});
-  router.add({Verb::kPost, account + "/burn", operate, [parts](Request& r) { return issue(r, parts, "burn"); }});
-  router.add({Verb::kPut, account + "/kind", operate, [parts](Request& r) { return set_kind(r, parts); }});
-  router.add({Verb::kGet, settings, read, [parts](Request& r) { return get_settings(r, parts); }});
-  router.add({Verb::kPatch, settings, operate, [parts](Request& r) { return change_settings(r, parts); }});
+awaitable<Response> mint(Request& request, Parts parts) {
+  return issue(request, std::move(parts), "mint");
+}
+
+awaitable<Response> burn(Request& request, Parts parts) {
+  return issue(request, std::move(parts), "burn");
+}
+
+awaitable<Response> get_account(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto guild_id = allowed_guild(request);
+  const auto member_id = member_of(request, 0);
+  auto gateway = parts.service.gateway();
+  const auto account = co_await gateway.account(guild_id, member_id);
+  co_return account_answer(account, request);
+}
+
+awaitable<Response> get_statement(Request& request, Parts parts) {
+  const auto query = read_statement_query(request);
+  const auto guild_id = allowed_guild(request);
+  const auto member_id = member_of(request, 0);
+  auto gateway = parts.service.gateway();
+  auto entries = co_await gateway.statement(guild_id, member_id, query.before, query.limit + 1);
+  if (entries.empty()) {
+    const auto account = co_await gateway.account(guild_id, member_id);
+    if (!account) co_return account_answer(account, request);
+  }
+  co_return query.csv ? csv_answer(std::move(entries), query.limit, request) : json_answer(entries, query.limit);
+}
+
+awaitable<Response> get_settings(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto guild_id = allowed_guild(request);
+  auto gateway = parts.service.gateway();
+  const auto settings = co_await gateway.settings(guild_id);
+  co_return Response::json(200, to_json(settings));
+}
+
+awaitable<Response> change_settings(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto guild_id = allowed_guild(request);
+  const auto body = read_body(request);
+  auto wanted = read_settings_change(JsonReader(body));
+  auto gateway = parts.service.gateway();
+  const auto settings =
+      co_await gateway.set_settings(guild_id, std::move(wanted.changes), std::move(wanted.reason), actor_of(request));
+  co_return Response::json(200, to_json(settings));
+}
+
+awaitable<Response> set_account_kind(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto guild_id = allowed_guild(request);
+  const auto member_id = member_of(request);
+  const auto body = read_body(request);
+  auto wanted = read_kind(JsonReader(body));
+  auto gateway = parts.service.gateway();
+  co_await gateway.set_account_kind(guild_id, member_id, std::move(wanted.kind), std::move(wanted.reason),
+                                    actor_of(request));
+  const auto account = co_await gateway.account(guild_id, member_id);
+  co_return account_answer(account, request);
 }
 
 }  // namespace fencepost::transfer

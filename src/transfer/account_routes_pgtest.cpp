@@ -1,4 +1,3 @@
-#include "transfer/account_routes.hpp"
 #include "transfer/routes_test_support.hpp"
 
 namespace fencepost::transfer {

@@ -13,8 +13,7 @@
 #include "http/problem.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
-#include "transfer/account_routes.hpp"
-#include "transfer/transfer_routes.hpp"
+#include "transfer/routes.hpp"
 
 namespace fencepost::transfer {
 
@@ -45,10 +44,7 @@ class RoutesTest : public testing::Test {
  protected:
   using Guilds = std::optional<std::vector<std::string>>;
 
-  RoutesTest() {
-    add_transfer_routes(router, {service, database, ids});
-    add_account_routes(router, {service});
-  }
+  RoutesTest() { add_routes(router, {service, database, ids}); }
   ~RoutesTest() override {
     runtime.run_on(0, service.stop(std::chrono::seconds(2)));
     runtime.run_on(0, database.stop(std::chrono::seconds(2)));

@@ -1,5 +1,3 @@
-#include "transfer/transfer_routes.hpp"
-
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
@@ -8,19 +6,18 @@
 #include "http/list_answer.hpp"
 #include "runtime/gather.hpp"
 #include "transfer/audit.hpp"
+#include "transfer/handlers.hpp"
 #include "transfer/transfer_request.hpp"
 
 namespace fencepost::transfer {
 namespace {
 
 namespace json = boost::json;
-using http::Access;
 using http::ItemAnswer;
 using http::refused_item;
 using http::Request;
 using http::Response;
-using http::Verb;
-using Parts = TransferRoutesParts;
+using Parts = RoutesParts;
 
 Error no_such_transfer() {
   return not_found("no_such_transfer", "there is no such transfer");
@@ -96,18 +93,6 @@ awaitable<ItemAnswer> carry_out(TransferService& service, TransferBody body) {
   co_return ItemAnswer{.status = accepted.existing ? 200U : 202U, .body = to_json(accepted, mode), .error = {}};
 }
 
-awaitable<Response> create(Request& request, Parts parts) {
-  check_query(request, {});
-  auto key = http::read_idempotency_key(request);
-  const auto body = read_body(request);
-  auto wanted = prepare(JsonReader(body), std::move(key), request, parts);
-  if (!wanted) co_return Response::problem(wanted.error(), request);
-  const auto answer = co_await carry_out(parts.service, std::move(*wanted));
-  if (answer.error) co_return Response::problem(*answer.error, request);
-  const std::string location = "/api/v1/transfers/" + std::string(answer.body.at("transferId").as_string());
-  co_return Response::json(answer.status, answer.body).with("Location", location);
-}
-
 // An item fails alone, also by an exception: this is its edge. It owns all it uses but the service, since a batch
 // whose client is gone runs on.
 awaitable<ItemAnswer> create_item(TransferService& service, Result<TransferBody> wanted) {
@@ -119,7 +104,28 @@ awaitable<ItemAnswer> create_item(TransferService& service, Result<TransferBody>
   }
 }
 
-awaitable<Response> create_batch(Request& request, Parts parts) {
+// The transfer, if the caller may see it.
+awaitable<Result<Transfer>> find_visible(TransferService& service, const http::Principal& principal, Uuid transfer_id) {
+  auto transfer = co_await service.get_transfer_status(transfer_id);
+  if (!transfer || !check_allowed(principal, transfer->guild_id)) co_return fail(no_such_transfer());
+  co_return std::move(*transfer);
+}
+
+}  // namespace
+
+awaitable<Response> create_transfer(Request& request, Parts parts) {
+  check_query(request, {});
+  auto key = http::read_idempotency_key(request);
+  const auto body = read_body(request);
+  auto wanted = prepare(JsonReader(body), std::move(key), request, parts);
+  if (!wanted) co_return Response::problem(wanted.error(), request);
+  const auto answer = co_await carry_out(parts.service, std::move(*wanted));
+  if (answer.error) co_return Response::problem(*answer.error, request);
+  const std::string location = "/api/v1/transfers/" + std::string(answer.body.at("transferId").as_string());
+  co_return Response::json(answer.status, answer.body).with("Location", location);
+}
+
+awaitable<Response> create_transfer_batch(Request& request, Parts parts) {
   check_query(request, {});
   http::refuse_idempotency_key(request);
   const auto body = read_body(request);
@@ -131,21 +137,14 @@ awaitable<Response> create_batch(Request& request, Parts parts) {
   co_return http::batch_answer(std::move(answers), "transfer", request);
 }
 
-// The transfer, if the caller may see it.
-awaitable<Result<Transfer>> find_visible(TransferService& service, const http::Principal& principal, Uuid transfer_id) {
-  auto transfer = co_await service.get_transfer_status(transfer_id);
-  if (!transfer || !check_allowed(principal, transfer->guild_id)) co_return fail(no_such_transfer());
-  co_return std::move(*transfer);
-}
-
-awaitable<Response> get(Request& request, Parts parts) {
+awaitable<Response> get_transfer(Request& request, Parts parts) {
   check_query(request, {});
   const auto found = co_await find_visible(parts.service, *request.principal(), transfer_id_of(request));
   if (!found) co_return Response::problem(found.error(), request);
   co_return Response::json(200, to_json(*found));
 }
 
-awaitable<Response> list(Request& request, Parts parts) {
+awaitable<Response> list_transfers(Request& request, Parts parts) {
   const auto query = read_transfer_query(request);
   if (auto allowed = check_allowed(*request.principal(), query.guild_id); !allowed) {
     co_return Response::problem(allowed.error(), request);
@@ -157,7 +156,7 @@ awaitable<Response> list(Request& request, Parts parts) {
       [](const Transfer& transfer) { return std::to_string(transfer.seq); });
 }
 
-awaitable<Response> cancel(Request& request, Parts parts) {
+awaitable<Response> cancel_transfer(Request& request, Parts parts) {
   check_query(request, {});
   if (!request.body().empty()) {
     const auto body = read_body(request);
@@ -195,26 +194,10 @@ awaitable<Response> get_audit(Request& request, Parts parts) {
   co_return Response::json(200, {{"ok", ok}, {"findings", std::move(list)}});
 }
 
-}  // namespace
-
 Result<void> check_allowed(const http::Principal& principal, std::int64_t guild_id) {
   const auto guild = std::to_string(guild_id);
   if (principal.allows(kGuildKind, guild)) return {};
   return fail(guild_not_allowed("this key may not act in this guild").with("guildId", guild));
-}
-
-void add_transfer_routes(http::Router& router, const TransferRoutesParts& parts) {
-  const auto with = [parts](awaitable<Response> (*handler)(Request&, Parts)) -> http::Handler {
-    return [parts, handler](Request& request) { return handler(request, parts); };
-  };
-  const auto read = Access::scope("transfer:read");
-  const auto write = Access::scope("transfer:write");
-  router.add({Verb::kPost, "/api/v1/transfers", write, with(create)});
-  router.add({Verb::kPost, "/api/v1/transfers/batch", write, with(create_batch)});
-  router.add({Verb::kGet, "/api/v1/transfers", read, with(list)});
-  router.add({Verb::kGet, "/api/v1/transfers/audit", Access::scope("transfer:operate"), with(get_audit)});
-  router.add({Verb::kGet, "/api/v1/transfers/{transferId:uuid}", read, with(get)});
-  router.add({Verb::kPost, "/api/v1/transfers/{transferId:uuid}/cancel", write, with(cancel)});
 }
 
 }  // namespace fencepost::transfer

@@ -4,7 +4,6 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/interleaving.hpp"
 #include "transfer/routes_test_support.hpp"
-#include "transfer/transfer_routes.hpp"
 
 namespace fencepost::transfer {
 namespace {

@@ -132,4 +132,11 @@ awaitable<> TxManager::stop(std::chrono::milliseconds limit) {
   co_await leases_.stop();
 }
 
+std::vector<std::int64_t> TxManager::chain_ids() const {
+  std::vector<std::int64_t> ids;
+  ids.reserve(chains_.size());
+  for (const auto& [id, work] : chains_) ids.push_back(id);
+  return ids;
+}
+
 }  // namespace fencepost::tx

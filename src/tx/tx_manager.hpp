@@ -52,6 +52,8 @@ class TxManager {
   TxService& service() { return *service_; }
   OperatorService& operators() { return *operators_; }
   LeaseManager& leases() { return leases_; }
+  // Any thread.
+  std::vector<std::int64_t> chain_ids() const;
 
  private:
   class ChainWork;

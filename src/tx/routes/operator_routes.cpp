@@ -1,23 +1,19 @@
-#include "tx/routes/operator_routes.hpp"
-
 #include <limits>
 
 #include <fmt/format.h>
 
 #include <boost/json/object.hpp>
 
-#include "tx/routes/tx_request.hpp"
-#include "tx/routes/tx_routes.hpp"
+#include "tx/routes/handlers.hpp"
+#include "tx/service/operator_service.hpp"
 
 namespace fencepost::tx {
 namespace {
 
 namespace json = boost::json;
-using http::Access;
 using http::Request;
 using http::Response;
-using http::Verb;
-using Parts = OperatorRoutesParts;
+using Parts = RoutesParts;
 
 json::value read_act(const Request& request, std::initializer_list<std::string_view> members) {
   check_query(request, {});
@@ -39,7 +35,7 @@ Response answer(unsigned status, const Result<ManagedTx>& tx, const Request& req
 // The transaction of the path, if the key may act for its signer.
 awaitable<Result<Uuid>> named_tx(Request& request, Parts parts) {
   const auto tx_id = Uuid::parse(request.param("txId")).value();  // the route's pattern has checked it
-  const auto tx = co_await find_visible(parts.service, *request.principal(), tx_id);
+  const auto tx = co_await find_visible(parts.manager.service(), *request.principal(), tx_id);
   if (!tx) co_return fail(tx.error());
   co_return tx_id;
 }
@@ -47,7 +43,7 @@ awaitable<Result<Uuid>> named_tx(Request& request, Parts parts) {
 Result<SignerKey> named_signer(const Request& request, const JsonReader& in, const Parts& parts) {
   auto signer = read_path_signer(request);
   if (auto allowed = check_allowed(*request.principal(), signer); !allowed) return fail(allowed.error());
-  const auto chain_id = parts.service.resolve_chain(read_chain_id(in.field("chainId")));
+  const auto chain_id = parts.manager.service().resolve_chain(read_chain_id(in.field("chainId")));
   if (!chain_id) return fail(chain_id.error());
   return SignerKey{*chain_id, std::move(signer)};
 }
@@ -59,18 +55,28 @@ awaitable<Response> act_on_tx(Request& request, Parts parts) {
   auto who = operator_of(request, JsonReader(body));
   const auto tx_id = co_await named_tx(request, parts);
   if (!tx_id) co_return Response::problem(tx_id.error(), request);
-  const auto tx = co_await (parts.operators.*act)(*tx_id, std::move(who));
+  const auto tx = co_await (parts.manager.operators().*act)(*tx_id, std::move(who));
   co_return answer(200, tx, request);
 }
 
-awaitable<Response> record_hash(Request& request, Parts parts) {
+}  // namespace
+
+awaitable<Response> rebroadcast_tx(Request& request, Parts parts) {
+  return act_on_tx<&OperatorService::rebroadcast>(request, parts);
+}
+
+awaitable<Response> cancel_tx(Request& request, Parts parts) {
+  return act_on_tx<&OperatorService::cancel>(request, parts);
+}
+
+awaitable<Response> record_tx_hash(Request& request, Parts parts) {
   const auto body = read_act(request, {"txHash", "reason"});
   const JsonReader in(body);
   auto tx_hash = read_tx_hash(in.field("txHash"));
   auto who = operator_of(request, in);
   const auto tx_id = co_await named_tx(request, parts);
   if (!tx_id) co_return Response::problem(tx_id.error(), request);
-  const auto tx = co_await parts.operators.record_hash(*tx_id, std::move(tx_hash), std::move(who));
+  const auto tx = co_await parts.manager.operators().record_hash(*tx_id, std::move(tx_hash), std::move(who));
   co_return answer(200, tx, request);
 }
 
@@ -81,7 +87,7 @@ awaitable<Response> fill_nonce(Request& request, Parts parts) {
   auto who = operator_of(request, in);
   auto key = named_signer(request, in, parts);
   if (!key) co_return Response::problem(key.error(), request);
-  const auto tx = co_await parts.operators.fill_nonce(std::move(*key), nonce, std::move(who));
+  const auto tx = co_await parts.manager.operators().fill_nonce(std::move(*key), nonce, std::move(who));
   co_return answer(202, tx, request);
 }
 
@@ -91,23 +97,9 @@ awaitable<Response> accept_reconcile(Request& request, Parts parts) {
   auto who = operator_of(request, in);
   const auto key = named_signer(request, in, parts);
   if (!key) co_return Response::problem(key.error(), request);
-  const auto next_nonce = co_await parts.operators.accept_reconcile(*key, std::move(who));
+  const auto next_nonce = co_await parts.manager.operators().accept_reconcile(*key, std::move(who));
   if (!next_nonce) co_return Response::problem(next_nonce.error(), request);
   co_return Response::json(200, {{"chainId", key->chain_id}, {"signer", key->signer}, {"nextNonce", *next_nonce}});
-}
-
-}  // namespace
-
-void add_operator_routes(http::Router& router, const OperatorRoutesParts& parts) {
-  const auto add = [&](std::string pattern, awaitable<Response> (*handler)(Request&, Parts)) {
-    router.add({Verb::kPost, std::move(pattern), Access::scope("tx:operate"),
-                [parts, handler](Request& request) { return handler(request, parts); }});
-  };
-  add("/api/v1/tx/{txId:uuid}/rebroadcast", act_on_tx<&OperatorService::rebroadcast>);
-  add("/api/v1/tx/{txId:uuid}/record-hash", record_hash);
-  add("/api/v1/tx/{txId:uuid}/cancel", act_on_tx<&OperatorService::cancel>);
-  add("/api/v1/signers/{signer}/fill-nonce", fill_nonce);
-  add("/api/v1/signers/{signer}/accept-reconcile", accept_reconcile);
 }
 
 }  // namespace fencepost::tx

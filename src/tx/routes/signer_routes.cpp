@@ -1,4 +1,4 @@
-#include "tx/routes/signer_routes.hpp"
+#include "tx/routes/handlers.hpp"
 
 #include <algorithm>
 #include <set>
@@ -8,19 +8,15 @@
 
 #include "base/json.hpp"
 #include "http/list_answer.hpp"
-#include "tx/routes/tx_request.hpp"
-#include "tx/routes/tx_routes.hpp"
 #include "tx/store/tx_store.hpp"
 
 namespace fencepost::tx {
 namespace {
 
 namespace json = boost::json;
-using http::Access;
 using http::Request;
 using http::Response;
-using http::Verb;
-using Parts = SignerRoutesParts;
+using Parts = RoutesParts;
 
 json::value time_json(const std::optional<TimePoint>& at) {
   return at ? json::value(to_rfc3339(*at)) : json::value(nullptr);
@@ -59,20 +55,17 @@ void add_unused(std::vector<SignerView>& signers, const std::vector<std::int64_t
   std::ranges::sort(signers, {}, &SignerView::key);
 }
 
-awaitable<Response> get_signers(Request& request, Parts parts) {
-  check_query(request, {});
-  auto signers = co_await list_signers(parts.database.pool(), allowed_signers(*request.principal()));
-  add_unused(signers, parts.chain_ids, parts.keys, *request.principal());
-  json::array list;
-  for (const auto& signer : signers) list.push_back(to_json(signer, parts.keys.find(signer.key.signer) != nullptr));
-  co_return http::list_answer(std::move(list));
-}
+}  // namespace
 
 }  // namespace
 
-void add_signer_routes(http::Router& router, const SignerRoutesParts& parts) {
-  const auto read = Access::scope("tx:read");
-  router.add({Verb::kGet, "/api/v1/signers", read, [parts](Request& r) { return get_signers(r, parts); }});
+awaitable<Response> get_signers(Request& request, Parts parts) {
+  check_query(request, {});
+  auto signers = co_await list_signers(parts.database.pool(), allowed_signers(*request.principal()));
+  add_unused(signers, parts.manager.chain_ids(), parts.keys, *request.principal());
+  json::array list;
+  for (const auto& signer : signers) list.push_back(to_json(signer, parts.keys.find(signer.key.signer) != nullptr));
+  co_return http::list_answer(std::move(list));
 }
 
 }  // namespace fencepost::tx

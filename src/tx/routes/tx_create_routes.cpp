@@ -1,31 +1,27 @@
-#include "tx/routes/tx_create_routes.hpp"
-
 #include "http/batch_answer.hpp"
 #include "http/idempotency_key.hpp"
 #include "runtime/gather.hpp"
-#include "tx/routes/tx_request.hpp"
+#include "tx/routes/handlers.hpp"
 
 namespace fencepost::tx {
 namespace {
 
-using http::Access;
 using http::ItemAnswer;
 using http::refused_item;
 using http::Request;
 using http::Response;
-using http::Verb;
 
 // What one body asks for, as far as it can be told without the database. `key` is the header Idempotency-Key. Throws
 // what read_create and one_key throw.
 Result<CreateTx> prepare(const JsonReader& in, std::optional<std::string> key, const Request& request,
-                         const TxRoutesParts& parts) {
-  auto body = read_create(in, parts.service.options().request_id_required && !key);
+                         const RoutesParts& parts) {
+  auto body = read_create(in, parts.manager.service().options().request_id_required && !key);
   body.request_id = http::one_key(std::move(key), std::move(body.request_id), "requestId");
-  const auto chain_id = parts.service.resolve_chain(body.chain_id);
+  const auto chain_id = parts.manager.service().resolve_chain(body.chain_id);
   if (!chain_id) return fail(chain_id.error());
   // First whether the key may use it: whoever may not is not told which signers there are.
   if (auto allowed = check_allowed(*request.principal(), body.signer); !allowed) return fail(allowed.error());
-  if (auto known = parts.service.check_signer(body.signer); !known) return fail(known.error());
+  if (auto known = parts.manager.service().check_signer(body.signer); !known) return fail(known.error());
   return CreateTx{.tx_id = {},
                   .key = {*chain_id, std::move(body.signer)},
                   .request_id = std::move(body.request_id),
@@ -33,23 +29,6 @@ Result<CreateTx> prepare(const JsonReader& in, std::optional<std::string> key, c
                   .preflight = body.preflight,
                   .forwarded = false,
                   .authorization = std::string(request.header("Authorization").value_or(""))};
-}
-
-awaitable<Response> create(Request& request, TxRoutesParts parts) {
-  check_query(request, {"wait", "timeout"});
-  const auto wait = read_wait(request);
-  const auto forwarded = read_forwarded(request);
-  auto key = http::read_idempotency_key(request);
-  const auto body = read_body(request);
-  auto wanted = prepare(JsonReader(body), std::move(key), request, parts);
-  if (!wanted) co_return Response::problem(wanted.error(), request);
-  wanted->tx_id = forwarded ? *forwarded : parts.ids.next();
-  wanted->forwarded = forwarded.has_value();
-  auto created = co_await parts.service.create(std::move(*wanted));
-  if (!created) co_return Response::problem(created.error(), request);
-  const auto tx = co_await wait_for(parts.service, std::move(created->tx), wait);
-  co_return Response::json(created->existing ? 200 : 202, to_json(tx))
-      .with("Location", "/api/v1/tx/" + tx.tx_id.to_string());
 }
 
 // An item fails alone, also by an exception: this is its edge. It owns all it uses but the service, since a batch
@@ -65,7 +44,7 @@ awaitable<ItemAnswer> create_item(TxService& service, Result<CreateTx> wanted) {
   }
 }
 
-Result<CreateTx> prepare_item(const JsonReader& item, const Request& request, const TxRoutesParts& parts) {
+Result<CreateTx> prepare_item(const JsonReader& item, const Request& request, const RoutesParts& parts) {
   try {
     auto wanted = prepare(item, std::nullopt, request, parts);
     if (wanted) wanted->tx_id = parts.ids.next();
@@ -75,24 +54,35 @@ Result<CreateTx> prepare_item(const JsonReader& item, const Request& request, co
   }
 }
 
-awaitable<Response> create_batch_items(Request& request, TxRoutesParts parts) {
+}  // namespace
+
+awaitable<Response> create_tx(Request& request, RoutesParts parts) {
+  check_query(request, {"wait", "timeout"});
+  const auto wait = read_wait(request);
+  const auto forwarded = read_forwarded(request);
+  auto key = http::read_idempotency_key(request);
+  const auto body = read_body(request);
+  auto wanted = prepare(JsonReader(body), std::move(key), request, parts);
+  if (!wanted) co_return Response::problem(wanted.error(), request);
+  wanted->tx_id = forwarded ? *forwarded : parts.ids.next();
+  wanted->forwarded = forwarded.has_value();
+  auto created = co_await parts.manager.service().create(std::move(*wanted));
+  if (!created) co_return Response::problem(created.error(), request);
+  const auto tx = co_await wait_for(parts.manager.service(), std::move(created->tx), wait);
+  co_return Response::json(created->existing ? 200 : 202, to_json(tx))
+      .with("Location", "/api/v1/tx/" + tx.tx_id.to_string());
+}
+
+awaitable<Response> create_tx_batch(Request& request, RoutesParts parts) {
   check_query(request, {});
   http::refuse_idempotency_key(request);
   const auto body = read_body(request);
   std::vector<awaitable<ItemAnswer>> tasks;
   for (const auto& item : read_batch(JsonReader(body))) {
-    tasks.push_back(create_item(parts.service, prepare_item(item, request, parts)));
+    tasks.push_back(create_item(parts.manager.service(), prepare_item(item, request, parts)));
   }
   auto answers = co_await gather(std::move(tasks));
   co_return http::batch_answer(std::move(answers), "tx", request);
-}
-
-}  // namespace
-
-void add_create_routes(http::Router& router, const TxRoutesParts& parts) {
-  const auto write = Access::scope("tx:write");
-  router.add({Verb::kPost, "/api/v1/tx", write, [parts](Request& r) { return create(r, parts); }});
-  router.add({Verb::kPost, "/api/v1/tx/batch", write, [parts](Request& r) { return create_batch_items(r, parts); }});
 }
 
 }  // namespace fencepost::tx

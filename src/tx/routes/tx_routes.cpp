@@ -1,20 +1,16 @@
-#include "tx/routes/tx_routes.hpp"
-
 #include <boost/json/object.hpp>
 
 #include "base/json.hpp"
 #include "http/list_answer.hpp"
 #include "outbox/outbox_store.hpp"
-#include "tx/routes/tx_create_routes.hpp"
+#include "tx/routes/handlers.hpp"
 
 namespace fencepost::tx {
 namespace {
 
 namespace json = boost::json;
-using http::Access;
 using http::Request;
 using http::Response;
-using http::Verb;
 
 // Steps and events of one transaction in one answer: only a transaction that never ends has more.
 constexpr std::size_t kMaxSteps = 1000;
@@ -62,7 +58,7 @@ Uuid tx_id_of(const Request& request) {
   return Uuid::parse(request.param("txId")).value();  // the route's pattern has checked it
 }
 
-awaitable<Response> answer_with_attempts(TxRoutesParts parts, ManagedTx tx) {
+awaitable<Response> answer_with_attempts(RoutesParts parts, ManagedTx tx) {
   const auto attempts = co_await list_attempts(parts.database.pool(), tx.tx_id);
   auto out = to_json(tx);
   json::array list;
@@ -71,30 +67,32 @@ awaitable<Response> answer_with_attempts(TxRoutesParts parts, ManagedTx tx) {
   co_return Response::json(200, std::move(out));
 }
 
-awaitable<Response> get(Request& request, TxRoutesParts parts) {
+}  // namespace
+
+awaitable<Response> get_tx(Request& request, RoutesParts parts) {
   check_query(request, {"wait", "timeout"});
   const auto wait = read_wait(request);
   // Seen before it is waited for: how long the answer takes must not tell that there is one.
-  auto found = co_await find_visible(parts.service, *request.principal(), tx_id_of(request));
+  auto found = co_await find_visible(parts.manager.service(), *request.principal(), tx_id_of(request));
   if (!found) co_return Response::problem(found.error(), request);
-  auto tx = co_await wait_for(parts.service, std::move(*found), wait);
+  auto tx = co_await wait_for(parts.manager.service(), std::move(*found), wait);
   co_return co_await answer_with_attempts(parts, std::move(tx));
 }
 
-awaitable<Response> get_by_request(Request& request, TxRoutesParts parts) {
+awaitable<Response> get_tx_by_request(Request& request, RoutesParts parts) {
   auto query = read_request_query(request);
-  const auto chain_id = parts.service.resolve_chain(query.chain_id);
+  const auto chain_id = parts.manager.service().resolve_chain(query.chain_id);
   if (!chain_id) co_return Response::problem(chain_id.error(), request);
   if (!may_use_signer(*request.principal(), query.signer)) co_return Response::problem(no_such_tx(), request);
   SignerKey key{*chain_id, std::move(query.signer)};
-  const auto named = co_await parts.service.find_by_request(std::move(key), std::move(query.request_id));
+  const auto named = co_await parts.manager.service().find_by_request(std::move(key), std::move(query.request_id));
   if (!named) co_return Response::problem(no_such_tx(), request);
-  auto found = co_await find_visible(parts.service, *request.principal(), named->tx_id);
+  auto found = co_await find_visible(parts.manager.service(), *request.principal(), named->tx_id);
   if (!found) co_return Response::problem(found.error(), request);
   co_return co_await answer_with_attempts(parts, std::move(*found));
 }
 
-awaitable<Response> list(Request& request, TxRoutesParts parts) {
+awaitable<Response> list_tx(Request& request, RoutesParts parts) {
   auto filter = read_filter(request);
   filter.allowed_signers = allowed_signers(*request.principal());
   const auto limit = filter.limit++;  // page_answer wants one more
@@ -104,24 +102,22 @@ awaitable<Response> list(Request& request, TxRoutesParts parts) {
       [](const ManagedTx& tx) { return tx.tx_id.to_string(); });
 }
 
-awaitable<Response> history(Request& request, TxRoutesParts parts) {
+awaitable<Response> get_tx_history(Request& request, RoutesParts parts) {
   const auto page = read_log_page(request, kMaxSteps);
-  const auto found = co_await find_visible(parts.service, *request.principal(), tx_id_of(request));
+  const auto found = co_await find_visible(parts.manager.service(), *request.principal(), tx_id_of(request));
   if (!found) co_return Response::problem(found.error(), request);
   const auto steps = co_await outbox::history_of(parts.database.pool(), found->tx_id, page.limit + 1, page.after);
   co_return log_answer(steps, page.limit);
 }
 
-awaitable<Response> events(Request& request, TxRoutesParts parts) {
+awaitable<Response> get_tx_events(Request& request, RoutesParts parts) {
   const auto page = read_log_page(request, kMaxSteps);
-  const auto found = co_await find_visible(parts.service, *request.principal(), tx_id_of(request));
+  const auto found = co_await find_visible(parts.manager.service(), *request.principal(), tx_id_of(request));
   if (!found) co_return Response::problem(found.error(), request);
   const auto subject = "tx/" + found->tx_id.to_string();
   const auto events = co_await outbox::events_of(parts.database.pool(), subject, page.limit + 1, page.after);
   co_return log_answer(events, page.limit);
 }
-
-}  // namespace
 
 awaitable<ManagedTx> wait_for(TxService& service, ManagedTx tx, std::optional<WaitQuery> wait) {
   if (!wait || has_reached(tx, wait->what)) co_return tx;
@@ -149,19 +145,6 @@ Result<void> check_allowed(const http::Principal& principal, const std::string& 
   return fail(Error{ErrorKind::kForbidden, "signer_not_allowed", "this key may not use this signer", {}, {}, {}}
                   .with("field", "signer")
                   .with("signer", signer));
-}
-
-void add_tx_routes(http::Router& router, const TxRoutesParts& parts) {
-  const auto with = [parts](awaitable<Response> (*handler)(Request&, TxRoutesParts)) -> http::Handler {
-    return [parts, handler](Request& request) { return handler(request, parts); };
-  };
-  const auto read = Access::scope("tx:read");
-  add_create_routes(router, parts);
-  router.add({Verb::kGet, "/api/v1/tx", read, with(list)});
-  router.add({Verb::kGet, "/api/v1/tx/by-request", read, with(get_by_request)});
-  router.add({Verb::kGet, "/api/v1/tx/{txId:uuid}", read, with(get)});
-  router.add({Verb::kGet, "/api/v1/tx/{txId:uuid}/history", read, with(history)});
-  router.add({Verb::kGet, "/api/v1/tx/{txId:uuid}/events", read, with(events)});
 }
 
 }  // namespace fencepost::tx

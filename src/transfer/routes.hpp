@@ -1,11 +1,13 @@
-// Making transfers and looking at them, over HTTP: /api/v1/transfers…
+// Everything that this domain serves over HTTP: /api/v1/transfers… and /api/v1/guilds/{guildId}/…
 //
-// A key that is restricted to some guilds makes transfers only there (403 `guild_not_allowed`), and others' transfers
-// do not exist for it (404 `no_such_transfer`).
+// A key that is restricted to some guilds acts only there (403 `guild_not_allowed`), and others' transfers do not exist
+// for it (404 `no_such_transfer`). What changes accounts or settings by hand has the scope `transfer:operate` and needs
+// a reason, which is kept.
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <string_view>
 
 #include "base/uuid.hpp"
 #include "http/router.hpp"
@@ -18,16 +20,13 @@ namespace fencepost::transfer {
 inline constexpr std::string_view kGuildKind = "guild";
 
 // All of them outlive the server, and the requests that its stop has left behind.
-struct TransferRoutesParts {
+struct RoutesParts {
   TransferService& service;
   pg::Database& database;
   UuidGenerator& ids;
   std::shared_ptr<std::atomic<bool>> auditing = std::make_shared<std::atomic<bool>>(false);  // one at a time
 };
 
-void add_transfer_routes(http::Router& router, const TransferRoutesParts& parts);
-
-// kForbidden `guild_not_allowed` when the key may not act there.
-Result<void> check_allowed(const http::Principal& principal, std::int64_t guild_id);
+void add_routes(http::Router& router, const RoutesParts& parts);
 
 }  // namespace fencepost::transfer

@@ -1,0 +1,34 @@
+// A domain's routes as one table: look at it and you know what the domain serves, and to whom.
+//
+//   constexpr http::RouteRow<RoutesParts> kRoutes[] = {
+//       {Verb::kGet, "/api/v1/tx/{txId:uuid}", "tx:read", get_tx},
+//   };
+//   http::add_table<RoutesParts>(router, kRoutes, parts);
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "http/router.hpp"
+
+namespace fencepost::http {
+
+// `Parts` is what the handlers of the table stand on, cheap to copy; each call gets a copy of its own.
+template <class Parts>
+struct RouteRow {
+  Verb verb;
+  std::string_view pattern;
+  std::string_view access;  // as Access::parse reads it
+  awaitable<Response> (*handler)(Request&, Parts);
+};
+
+template <class Parts>
+void add_table(Router& router, std::span<const RouteRow<Parts>> table, const Parts& parts) {
+  for (const auto& row : table) {
+    router.add({row.verb, std::string(row.pattern), Access::parse(row.access),
+                [parts, handler = row.handler](Request& request) { return handler(request, parts); }});
+  }
+}
+
+}  // namespace fencepost::http

@@ -1,0 +1,12 @@
+#include "node/routes.hpp"
+
+namespace fencepost {
+
+void add_all_routes(http::Router& router, const RoutesParts& parts) {
+  add_system_routes(router, parts.system);
+  add_cluster_routes(router, parts.cluster);
+  tx::add_routes(router, parts.tx);
+  transfer::add_routes(router, parts.transfer);
+}
+
+}  // namespace fencepost

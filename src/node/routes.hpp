@@ -1,0 +1,21 @@
+// Everything that a node serves over HTTP, added in one place: the node and the test of the OpenAPI document use it.
+#pragma once
+
+#include "http/router.hpp"
+#include "node/cluster_routes.hpp"
+#include "node/system_routes.hpp"
+#include "transfer/routes.hpp"
+#include "tx/routes/routes.hpp"
+
+namespace fencepost {
+
+struct RoutesParts {
+  SystemParts system;
+  ClusterRoutesParts cluster;
+  tx::RoutesParts tx;
+  transfer::RoutesParts transfer;
+};
+
+void add_all_routes(http::Router& router, const RoutesParts& parts);
+
+}  // namespace fencepost

@@ -1,0 +1,49 @@
+// What the table in routes.cpp names, and what its handlers have in common.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tx/routes/routes.hpp"
+#include "tx/routes/tx_request.hpp"
+
+namespace fencepost::tx {
+
+// tx_create_routes.cpp
+awaitable<http::Response> create_tx(http::Request& request, RoutesParts parts);
+awaitable<http::Response> create_tx_batch(http::Request& request, RoutesParts parts);
+
+// tx_routes.cpp
+awaitable<http::Response> list_tx(http::Request& request, RoutesParts parts);
+awaitable<http::Response> get_tx(http::Request& request, RoutesParts parts);
+awaitable<http::Response> get_tx_by_request(http::Request& request, RoutesParts parts);
+awaitable<http::Response> get_tx_history(http::Request& request, RoutesParts parts);
+awaitable<http::Response> get_tx_events(http::Request& request, RoutesParts parts);
+
+// operator_routes.cpp
+awaitable<http::Response> rebroadcast_tx(http::Request& request, RoutesParts parts);
+awaitable<http::Response> record_tx_hash(http::Request& request, RoutesParts parts);
+awaitable<http::Response> cancel_tx(http::Request& request, RoutesParts parts);
+awaitable<http::Response> fill_nonce(http::Request& request, RoutesParts parts);
+awaitable<http::Response> accept_reconcile(http::Request& request, RoutesParts parts);
+
+// signer_routes.cpp
+awaitable<http::Response> get_signers(http::Request& request, RoutesParts parts);
+
+// The transaction as it is when it has come as far as asked, or the patience is over; at once without a question.
+awaitable<ManagedTx> wait_for(TxService& service, ManagedTx tx, std::optional<WaitQuery> wait);
+
+// The transaction, if the caller may see it. Error: `no_such_tx`.
+awaitable<Result<ManagedTx>> find_visible(TxService& service, http::Principal principal, Uuid tx_id);
+
+// The kind of http::Principal's restrictions that this domain asks for: lowercase addresses.
+inline constexpr std::string_view kSignerKind = "signer";
+// The signers that the caller may use; none: every signer.
+std::optional<std::vector<std::string>> allowed_signers(const http::Principal& principal);
+bool may_use_signer(const http::Principal& principal, std::string_view signer);
+// kForbidden `signer_not_allowed` when the key may not use it.
+Result<void> check_allowed(const http::Principal& principal, const std::string& signer);
+
+}  // namespace fencepost::tx
