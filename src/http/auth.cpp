@@ -21,6 +21,10 @@ bool is_scope(std::string_view text) {
          (verb == "read" || verb == "write" || verb == "operate");
 }
 
+std::string Principal::audit_name() const {
+  return fmt::format("{} ({})", id, label);
+}
+
 bool Principal::has_scope(std::string_view scope) const {
   return std::ranges::any_of(scopes, [&](const std::string& have) { return have == kAdmin || have == scope; });
 }

@@ -27,6 +27,8 @@ struct Principal {
   std::vector<std::string> scopes;
   Restrictions restrictions;  // a kind that is absent is not restricted
 
+  // "id (label)": how audit rows name the caller.
+  std::string audit_name() const;
   bool has_scope(std::string_view scope) const;
   // The ids of that kind that the caller may use, in the order in which they were given; nullptr: all of them.
   const std::vector<std::string>* restriction(std::string_view kind) const;

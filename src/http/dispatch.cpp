@@ -4,6 +4,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "http/connection.hpp"
+#include "http/errors.hpp"
 #include "http/problem.hpp"
 #include "runtime/log.hpp"
 
@@ -11,8 +12,7 @@ namespace fencepost::http {
 namespace {
 
 Error insufficient_scope(const std::string& scope) {
-  return Error{ErrorKind::kForbidden, "insufficient_scope", fmt::format("this needs the scope {}", scope), {}, {}}.with(
-      "scope", scope);
+  return forbidden("insufficient_scope", fmt::format("this needs the scope {}", scope)).with("scope", scope);
 }
 
 // An exception as an Error. What one that is not ours says may hold anything, so it goes to the log alone: an

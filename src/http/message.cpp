@@ -73,6 +73,12 @@ std::int64_t Request::param_id(std::string_view name) const {
   return *id;
 }
 
+Uuid Request::param_uuid(std::string_view name) const {
+  const auto uuid = Uuid::parse(param(name));
+  if (!uuid) throw Exception(internal("not_a_uuid", fmt::format("parameter '{}' is not declared as uuid", name)));
+  return *uuid;
+}
+
 std::optional<std::string_view> Request::query(std::string_view name) const {
   for (const auto& [key, value] : query_) {
     if (key == name) return value;

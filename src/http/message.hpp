@@ -14,6 +14,7 @@
 #include <boost/json/value.hpp>
 
 #include "base/error.hpp"
+#include "base/uuid.hpp"
 #include "http/auth.hpp"
 #include "http/uri.hpp"
 #include "runtime/async.hpp"
@@ -42,9 +43,10 @@ class Request {
   std::vector<std::string_view> headers(std::string_view name) const;
 
   // The value captured by "{name}" in the route's pattern, decoded; a uuid is lowercase. Asking for a name that the
-  // pattern does not have, or for the id of one that is no "{name:id}", is a bug and throws.
+  // pattern does not have, or that was declared as another type, is a bug and throws.
   std::string_view param(std::string_view name) const;
   std::int64_t param_id(std::string_view name) const;
+  Uuid param_uuid(std::string_view name) const;
 
   // The first value with that name, or nothing.
   std::optional<std::string_view> query(std::string_view name) const;

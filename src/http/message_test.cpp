@@ -82,6 +82,7 @@ TEST(message, path_parameters_that_the_route_lacks_are_a_bug) {
   EXPECT_THROW(request.param("other"), Exception);
   request.set_param("text", "x");
   EXPECT_THROW(request.param_id("text"), Exception);
+  EXPECT_THROW(request.param_uuid("text"), Exception);
 }
 
 TEST(message, json_body_or_the_place_where_it_breaks) {

@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "http/errors.hpp"
 #include "http/idempotency_key.hpp"
 #include "http/list_answer.hpp"
 #include "transfer/handlers.hpp"
@@ -15,12 +16,8 @@ namespace {
 namespace json = boost::json;
 using http::Request;
 using http::Response;
+using http::unprocessable;
 using Parts = RoutesParts;
-
-std::string actor_of(const Request& request) {
-  const auto& principal = *request.principal();
-  return fmt::format("{} ({})", principal.id, principal.label);
-}
 
 // The guild of the path; throws when the key may not act there.
 std::int64_t allowed_guild(const Request& request) {
@@ -54,10 +51,6 @@ Response json_answer(const std::vector<Entry>& entries, std::size_t limit) {
              entries, limit, [](const Entry& entry) { return to_json(entry); },
              [](const Entry& entry) { return std::to_string(entry.ledger_id); })
       .with("Vary", "Accept");
-}
-
-Error unprocessable(std::string code, std::string message) {
-  return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};
 }
 
 Result<json::object> issued(const Issue& issue, const IssueResult& result) {
@@ -96,7 +89,7 @@ awaitable<Response> issue(Request& request, Parts parts, std::string kind) {
   issue.amount = wanted.amount;
   issue.reason = std::move(wanted.reason);
   issue.idempotency_key = http::one_key(std::move(key), std::move(wanted.idempotency_key), "idempotencyKey");
-  issue.actor = actor_of(request);
+  issue.actor = request.principal()->audit_name();
   auto gateway = parts.service.gateway();
   const auto result = co_await gateway.issue(issue);
   const auto answer = issued(issue, result);
@@ -150,8 +143,8 @@ awaitable<Response> change_settings(Request& request, Parts parts) {
   const auto body = read_body(request);
   auto wanted = read_settings_change(JsonReader(body));
   auto gateway = parts.service.gateway();
-  const auto settings =
-      co_await gateway.set_settings(guild_id, std::move(wanted.changes), std::move(wanted.reason), actor_of(request));
+  const auto settings = co_await gateway.set_settings(guild_id, std::move(wanted.changes), std::move(wanted.reason),
+                                                      request.principal()->audit_name());
   co_return Response::json(200, to_json(settings));
 }
 
@@ -163,7 +156,7 @@ awaitable<Response> set_account_kind(Request& request, Parts parts) {
   auto wanted = read_kind(JsonReader(body));
   auto gateway = parts.service.gateway();
   co_await gateway.set_account_kind(guild_id, member_id, std::move(wanted.kind), std::move(wanted.reason),
-                                    actor_of(request));
+                                    request.principal()->audit_name());
   const auto account = co_await gateway.account(guild_id, member_id);
   co_return account_answer(account, request);
 }

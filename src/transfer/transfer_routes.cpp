@@ -2,6 +2,7 @@
 #include <boost/json/object.hpp>
 
 #include "http/batch_answer.hpp"
+#include "http/errors.hpp"
 #include "http/idempotency_key.hpp"
 #include "http/list_answer.hpp"
 #include "runtime/gather.hpp"
@@ -24,15 +25,11 @@ Error no_such_transfer() {
 }
 
 Error guild_not_allowed(std::string message) {
-  return {ErrorKind::kForbidden, "guild_not_allowed", std::move(message), {}, {}, {}};
+  return http::forbidden("guild_not_allowed", std::move(message));
 }
 
 std::string_view mode_name(Mode mode) {
   return mode == Mode::kSync ? "sync" : "pool";
-}
-
-Uuid transfer_id_of(const Request& request) {
-  return Uuid::parse(request.param("transferId")).value();  // the route's pattern has checked it
 }
 
 json::object to_json(const TransferResult& result, Mode mode) {
@@ -65,14 +62,6 @@ Result<TransferBody> prepare(const JsonReader& in, std::optional<std::string> ke
   return body;
 }
 
-Result<TransferBody> prepare_item(const JsonReader& item, const Request& request, const Parts& parts) {
-  try {
-    return prepare(item, std::nullopt, request, parts);
-  } catch (const Exception& e) {
-    return fail(e.error());
-  }
-}
-
 // How the transfer was made, which is not how it was asked for when its key had been used in the other mode.
 awaitable<Mode> mode_of(TransferService& service, Uuid transfer_id, bool existing, Mode asked) {
   if (!existing) co_return asked;
@@ -91,17 +80,6 @@ awaitable<ItemAnswer> carry_out(TransferService& service, TransferBody body) {
   const auto& accepted = std::get<Accepted>(*outcome);
   const auto mode = co_await mode_of(service, accepted.transfer_id, accepted.existing, asked);
   co_return ItemAnswer{.status = accepted.existing ? 200U : 202U, .body = to_json(accepted, mode), .error = {}};
-}
-
-// An item fails alone, also by an exception: this is its edge. It owns all it uses but the service, since a batch
-// whose client is gone runs on.
-awaitable<ItemAnswer> create_item(TransferService& service, Result<TransferBody> wanted) {
-  if (!wanted) co_return refused_item(std::move(wanted).error());
-  try {
-    co_return co_await carry_out(service, std::move(*wanted));
-  } catch (const std::exception&) {
-    co_return refused_item(error_of(std::current_exception()));
-  }
 }
 
 // The transfer, if the caller may see it.
@@ -129,17 +107,16 @@ awaitable<Response> create_transfer_batch(Request& request, Parts parts) {
   check_query(request, {});
   http::refuse_idempotency_key(request);
   const auto body = read_body(request);
-  std::vector<awaitable<ItemAnswer>> tasks;
-  for (const auto& item : http::read_batch(JsonReader(body))) {
-    tasks.push_back(create_item(parts.service, prepare_item(item, request, parts)));
-  }
+  auto tasks = http::batch_tasks<TransferBody>(
+      JsonReader(body), [&](const JsonReader& item) { return prepare(item, std::nullopt, request, parts); },
+      [&service = parts.service](TransferBody wanted) { return carry_out(service, std::move(wanted)); });
   auto answers = co_await gather(std::move(tasks));
   co_return http::batch_answer(std::move(answers), "transfer", request);
 }
 
 awaitable<Response> get_transfer(Request& request, Parts parts) {
   check_query(request, {});
-  const auto found = co_await find_visible(parts.service, *request.principal(), transfer_id_of(request));
+  const auto found = co_await find_visible(parts.service, *request.principal(), request.param_uuid("transferId"));
   if (!found) co_return Response::problem(found.error(), request);
   co_return Response::json(200, to_json(*found));
 }
@@ -162,7 +139,7 @@ awaitable<Response> cancel_transfer(Request& request, Parts parts) {
     const auto body = read_body(request);
     JsonReader(body).reject_unknown({});
   }
-  const auto transfer_id = transfer_id_of(request);
+  const auto transfer_id = request.param_uuid("transferId");
   const auto found = co_await find_visible(parts.service, *request.principal(), transfer_id);
   if (!found) co_return Response::problem(found.error(), request);
   const auto cancelled = co_await parts.service.cancel(transfer_id);

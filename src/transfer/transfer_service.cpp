@@ -1,13 +1,12 @@
 #include "transfer/transfer_service.hpp"
 
+#include "http/errors.hpp"
 #include "runtime/test_point.hpp"
 
 namespace fencepost::transfer {
 namespace {
 
-Error unprocessable(std::string code, std::string message) {
-  return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};
-}
+using http::unprocessable;
 
 Error no_transfer() {
   return invalid("invalid_transfer",

@@ -1,7 +1,5 @@
 #include <limits>
 
-#include <fmt/format.h>
-
 #include <boost/json/object.hpp>
 
 #include "tx/routes/handlers.hpp"
@@ -23,8 +21,7 @@ json::value read_act(const Request& request, std::initializer_list<std::string_v
 }
 
 Operator operator_of(const Request& request, const JsonReader& in) {
-  const auto& principal = *request.principal();
-  return {.actor = fmt::format("{} ({})", principal.id, principal.label), .reason = read_reason(in)};
+  return {.actor = request.principal()->audit_name(), .reason = read_reason(in)};
 }
 
 Response answer(unsigned status, const Result<ManagedTx>& tx, const Request& request) {
@@ -34,7 +31,7 @@ Response answer(unsigned status, const Result<ManagedTx>& tx, const Request& req
 
 // The transaction of the path, if the key may act for its signer.
 awaitable<Result<Uuid>> named_tx(Request& request, Parts parts) {
-  const auto tx_id = Uuid::parse(request.param("txId")).value();  // the route's pattern has checked it
+  const auto tx_id = request.param_uuid("txId");
   const auto tx = co_await find_visible(parts.manager.service(), *request.principal(), tx_id);
   if (!tx) co_return fail(tx.error());
   co_return tx_id;

@@ -31,27 +31,16 @@ Result<CreateTx> prepare(const JsonReader& in, std::optional<std::string> key, c
                   .authorization = std::string(request.header("Authorization").value_or(""))};
 }
 
-// An item fails alone, also by an exception: this is its edge. It owns all it uses but the service, since a batch
-// whose client is gone runs on.
-awaitable<ItemAnswer> create_item(TxService& service, Result<CreateTx> wanted) {
-  if (!wanted) co_return refused_item(std::move(wanted).error());
-  try {
-    auto created = co_await service.create(std::move(*wanted));
-    if (!created) co_return refused_item(std::move(created).error());
-    co_return ItemAnswer{.status = created->existing ? 200U : 202U, .body = to_json(created->tx), .error = {}};
-  } catch (const std::exception&) {
-    co_return refused_item(error_of(std::current_exception()));
-  }
+Result<CreateTx> prepare_item(const JsonReader& item, const Request& request, const RoutesParts& parts) {
+  auto wanted = prepare(item, std::nullopt, request, parts);
+  if (wanted) wanted->tx_id = parts.ids.next();
+  return wanted;
 }
 
-Result<CreateTx> prepare_item(const JsonReader& item, const Request& request, const RoutesParts& parts) {
-  try {
-    auto wanted = prepare(item, std::nullopt, request, parts);
-    if (wanted) wanted->tx_id = parts.ids.next();
-    return wanted;
-  } catch (const Exception& e) {
-    return fail(e.error());
-  }
+awaitable<ItemAnswer> create_item(TxService& service, CreateTx wanted) {
+  auto created = co_await service.create(std::move(wanted));
+  if (!created) co_return refused_item(std::move(created).error());
+  co_return ItemAnswer{.status = created->existing ? 200U : 202U, .body = to_json(created->tx), .error = {}};
 }
 
 }  // namespace
@@ -77,10 +66,9 @@ awaitable<Response> create_tx_batch(Request& request, RoutesParts parts) {
   check_query(request, {});
   http::refuse_idempotency_key(request);
   const auto body = read_body(request);
-  std::vector<awaitable<ItemAnswer>> tasks;
-  for (const auto& item : read_batch(JsonReader(body))) {
-    tasks.push_back(create_item(parts.manager.service(), prepare_item(item, request, parts)));
-  }
+  auto tasks = http::batch_tasks<CreateTx>(
+      JsonReader(body), [&](const JsonReader& item) { return prepare_item(item, request, parts); },
+      [&service = parts.manager.service()](CreateTx wanted) { return create_item(service, std::move(wanted)); });
   auto answers = co_await gather(std::move(tasks));
   co_return http::batch_answer(std::move(answers), "tx", request);
 }

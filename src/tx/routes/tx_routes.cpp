@@ -1,6 +1,7 @@
 #include <boost/json/object.hpp>
 
 #include "base/json.hpp"
+#include "http/errors.hpp"
 #include "http/list_answer.hpp"
 #include "outbox/outbox_store.hpp"
 #include "tx/routes/handlers.hpp"
@@ -54,10 +55,6 @@ Response log_answer(const std::vector<T>& rows, std::size_t limit) {
       rows, limit, [](const T& row) { return to_json(row); }, [](const T& row) { return std::to_string(row.seq); });
 }
 
-Uuid tx_id_of(const Request& request) {
-  return Uuid::parse(request.param("txId")).value();  // the route's pattern has checked it
-}
-
 awaitable<Response> answer_with_attempts(RoutesParts parts, ManagedTx tx) {
   const auto attempts = co_await list_attempts(parts.database.pool(), tx.tx_id);
   auto out = to_json(tx);
@@ -73,7 +70,7 @@ awaitable<Response> get_tx(Request& request, RoutesParts parts) {
   check_query(request, {"wait", "timeout"});
   const auto wait = read_wait(request);
   // Seen before it is waited for: how long the answer takes must not tell that there is one.
-  auto found = co_await find_visible(parts.manager.service(), *request.principal(), tx_id_of(request));
+  auto found = co_await find_visible(parts.manager.service(), *request.principal(), request.param_uuid("txId"));
   if (!found) co_return Response::problem(found.error(), request);
   auto tx = co_await wait_for(parts.manager.service(), std::move(*found), wait);
   co_return co_await answer_with_attempts(parts, std::move(tx));
@@ -104,7 +101,7 @@ awaitable<Response> list_tx(Request& request, RoutesParts parts) {
 
 awaitable<Response> get_tx_history(Request& request, RoutesParts parts) {
   const auto page = read_log_page(request, kMaxSteps);
-  const auto found = co_await find_visible(parts.manager.service(), *request.principal(), tx_id_of(request));
+  const auto found = co_await find_visible(parts.manager.service(), *request.principal(), request.param_uuid("txId"));
   if (!found) co_return Response::problem(found.error(), request);
   const auto steps = co_await outbox::history_of(parts.database.pool(), found->tx_id, page.limit + 1, page.after);
   co_return log_answer(steps, page.limit);
@@ -112,7 +109,7 @@ awaitable<Response> get_tx_history(Request& request, RoutesParts parts) {
 
 awaitable<Response> get_tx_events(Request& request, RoutesParts parts) {
   const auto page = read_log_page(request, kMaxSteps);
-  const auto found = co_await find_visible(parts.manager.service(), *request.principal(), tx_id_of(request));
+  const auto found = co_await find_visible(parts.manager.service(), *request.principal(), request.param_uuid("txId"));
   if (!found) co_return Response::problem(found.error(), request);
   const auto subject = "tx/" + found->tx_id.to_string();
   const auto events = co_await outbox::events_of(parts.database.pool(), subject, page.limit + 1, page.after);
@@ -142,7 +139,7 @@ bool may_use_signer(const http::Principal& principal, std::string_view signer) {
 
 Result<void> check_allowed(const http::Principal& principal, const std::string& signer) {
   if (may_use_signer(principal, signer)) return {};
-  return fail(Error{ErrorKind::kForbidden, "signer_not_allowed", "this key may not use this signer", {}, {}, {}}
+  return fail(http::forbidden("signer_not_allowed", "this key may not use this signer")
                   .with("field", "signer")
                   .with("signer", signer));
 }

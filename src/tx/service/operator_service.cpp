@@ -2,6 +2,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "http/errors.hpp"
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
 #include "runtime/test_point.hpp"
@@ -11,6 +12,8 @@
 
 namespace fencepost::tx {
 namespace {
+
+using http::unprocessable;
 
 Metrics::Counter& actions_total(Metrics& metrics, const ChainContext& chain, const std::string& action) {
   return metrics.counter("tx_operator_actions_total", "What operators did",
@@ -37,10 +40,6 @@ awaitable<Result<evm::Fees>> current_offer(ChainContext& chain, Payload payload)
   const auto policy = make_fee_policy(chain.connector, chain.follower, chain.options.fees);
   auto offers = co_await policy->offers({std::move(payload)});
   co_return std::move(offers.front());
-}
-
-Error unprocessable(std::string code, std::string message) {
-  return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};
 }
 
 // What a transaction of the chain has otherwise than ours; nothing when it does the same for the same nonce. Recorded,
