@@ -49,6 +49,8 @@ constexpr ErrorCode kCodes[] = {
     {"invalid_transfer", 400, "An amount or an id is not positive, or payer and payee are the same.", kCorrect},
     {"malformed_request", 400, "The bytes are not an HTTP request.", kCorrect},
     {"nul_in_text", 400, "A text has a NUL character, which cannot be stored.", kCorrect},
+    {"request_id_required", 400, "The request has neither `requestId` nor the header `Idempotency-Key`.",
+     "Send one, so that the request can be repeated safely."},
     {"too_many_items", 400, "A batch has more than 1,000 items.", "Send several batches."},
     {"too_many_parameters", 400, "The query has too many parameters.", kCorrect},
     {"unknown_chain", 400, "No chain with this `chainId` is configured.", "`GET /api/v1/chains` lists them."},

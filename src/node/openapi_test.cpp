@@ -93,6 +93,18 @@ TEST(openapi, every_reference_leads_somewhere) {
   EXPECT_GT(found, 0);
 }
 
+TEST(openapi, lists_every_state) {
+  const auto document = json::parse(openapi_document());
+  const auto listed = [&](const char* schema) { return document.at("components").at("schemas").at(schema).at("enum"); };
+  const auto names = [](const auto& lifecycle) {
+    json::array out;
+    for (const auto& name : lifecycle.names()) out.emplace_back(name);
+    return out;
+  };
+  EXPECT_EQ(listed("TxState"), names(tx::kManagedTx));
+  EXPECT_EQ(listed("TransferStatus"), names(transfer::kPendingTransfer));
+}
+
 TEST(openapi, lists_every_error_code) {
   const auto document = json::parse(openapi_document());
   json::array expected;

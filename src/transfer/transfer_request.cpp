@@ -155,7 +155,7 @@ TransferBody read_transfer(const JsonReader& in, Mode default_mode) {
   transfer.target_id = read_positive(in.field("targetId"));
   transfer.amount = read_positive(in.field("amount"));
   if (transfer.target_id == transfer.initiator_id) {
-    in.field("targetId").reject("bad_request", "must not be the initiator: nobody pays himself");
+    in.field("targetId").reject("invalid_transfer", "initiatorId and targetId must differ");
   }
   const auto reason = in.field("reason");
   if (reason.present()) transfer.reason = http::read_text(reason, http::kReasonMaxCharacters);

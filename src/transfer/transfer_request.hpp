@@ -22,7 +22,8 @@ inline constexpr std::int32_t kMaxExpiryHours = 8760;
 inline constexpr std::size_t kCsvMaxLines = 10'000;
 
 // {guildId, initiatorId, targetId, amount, reason?, metadata?, expiresHours?, mode?, idempotencyKey?}. The transfer's
-// id is left to the caller. `bad_idempotency_key`, `bad_request` for the rest.
+// id is left to the caller. `bad_idempotency_key`, `invalid_transfer` for a payer who is the payee, `bad_request` for the
+// rest.
 struct TransferBody {
   NewTransfer transfer;
   Mode mode = Mode::kSync;

@@ -97,7 +97,7 @@ TEST(transfer_request, a_transfer_is_refused_with_the_field_that_is_wrong) {
       {"initiatorId", -1, "initiatorId"},
       {"targetId", "x", "targetId"},
       {"targetId", nullptr, "targetId"},
-      {"targetId", "9223372036854775807", "targetId"},  // the initiator
+      {"targetId", "9223372036854775807", "targetId", "invalid_transfer"},  // the initiator
       {"amount", std::nullopt, "amount"},
       {"amount", "0", "amount"},
       {"amount", -5, "amount"},
@@ -293,9 +293,9 @@ TEST(transfer_request, the_path_names_guild_and_member) {
   EXPECT_EQ(guild_of(request), 7);
   EXPECT_EQ(member_of(request, 0), 0);
   EXPECT_EQ(context(error_from([&] { member_of(request); }), "parameter"), "memberId");
-  http::Request negative;
-  negative.set_param("guildId", "-7");
-  EXPECT_EQ(context(error_from([&] { guild_of(negative); }), "parameter"), "guildId");
+  http::Request zero;
+  zero.set_param("guildId", "0");
+  EXPECT_EQ(context(error_from([&] { guild_of(zero); }), "parameter"), "guildId");
 }
 
 }  // namespace

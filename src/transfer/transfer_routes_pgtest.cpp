@@ -133,7 +133,7 @@ TEST_F(TransferRoutes, what_is_not_a_transfer_is_refused_with_its_field) {
   const std::tuple<std::string, std::string, std::string> cases[] = {
       {transfer(0), "400 bad_request", "amount"},
       {transfer(1, R"(, "targetId": "1")"), "400 bad_json", "-"},  // twice
-      {R"({"guildId": "7", "initiatorId": "1", "targetId": "1", "amount": "5"})", "400 bad_request", "targetId"},
+      {R"({"guildId": "7", "initiatorId": "1", "targetId": "1", "amount": "5"})", "400 invalid_transfer", "targetId"},
       {transfer(1, R"(, "metadata": {"a": "\u0000"})"), "400 bad_request", "metadata"},
       {transfer(1, R"(, "idempotencyKey": "")"), "400 bad_idempotency_key", "idempotencyKey"},
       {"", "400 bad_json", "-"},

@@ -65,7 +65,10 @@ CreateBody read_create(const JsonReader& in, bool request_id_required) {
   body.chain_id = read_chain_id(in.field("chainId"));
   body.signer = read_signer(in.field("signer"));
   const auto request_id = in.field("requestId");
-  if (request_id_required || request_id.present()) body.request_id = read_request_id(request_id);
+  if (request_id.present()) body.request_id = read_request_id(request_id);
+  if (request_id_required && !body.request_id) {
+    request_id.reject("request_id_required", "is required, here or as the header Idempotency-Key");
+  }
   body.payload = read_payload(in.field("payload"));
   const auto preflight = in.field("preflight");
   if (preflight.present()) body.preflight = preflight.boolean();

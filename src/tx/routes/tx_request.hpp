@@ -27,7 +27,8 @@ struct CreateBody {
   Payload payload;
   bool preflight = false;
 };
-// `bad_address`, `bad_checksum`, `bad_request_id`, those of read_payload, `bad_request` for the rest.
+// `bad_address`, `bad_checksum`, `bad_request_id`, `request_id_required`, those of read_payload, `bad_request` for the
+// rest.
 CreateBody read_create(const JsonReader& in, bool request_id_required);
 
 // ?wait=submitted|mined|confirmed&timeout=30s. Nothing without `wait`.
