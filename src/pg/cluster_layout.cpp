@@ -74,11 +74,11 @@ bool fits_a_socket(const fs::path& directory) {
   return full.size() < sizeof(sockaddr_un::sun_path) && std::ranges::all_of(name, plain);
 }
 
-Error os_error(std::string code, const std::string& what) {
-  return unavailable(std::move(code), fmt::format("{}: {}", what, std::generic_category().message(errno)));
-}
-
 }  // namespace
+
+Error data_dir_unusable(const std::string& what) {
+  return unavailable("data_dir_unusable", fmt::format("{}: {}", what, std::generic_category().message(errno)));
+}
 
 std::string stable_hash(const fs::path& path) {
   // FNV-1a: only has to tell a few paths of one machine apart, and to be the same tomorrow.
@@ -156,11 +156,11 @@ Result<void> make_private_dir(const fs::path& directory, const std::optional<Cre
   const uid_t owner = who ? who->uid : ::geteuid();
   if (::mkdir(directory.c_str(), 0700) == 0) {
     if (who && ::lchown(directory.c_str(), who->uid, who->gid) != 0) {
-      return fail(os_error("data_dir_unusable", fmt::format("cannot give {} to uid {}", directory.string(), owner)));
+      return fail(data_dir_unusable(fmt::format("cannot give {} to uid {}", directory.string(), owner)));
     }
     return {};
   }
-  if (errno != EEXIST) return fail(os_error("data_dir_unusable", fmt::format("cannot make {}", directory.string())));
+  if (errno != EEXIST) return fail(data_dir_unusable(fmt::format("cannot make {}", directory.string())));
   // lstat: a planted link must not lead us elsewhere.
   struct stat info{};
   if (::lstat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != owner ||

@@ -50,6 +50,9 @@ Result<std::filesystem::path> make_socket_dir(const std::filesystem::path& data_
 // Makes one directory, with exactly this mode and owner, or accepts one that is like that already.
 Result<void> make_private_dir(const std::filesystem::path& directory, const std::optional<Credentials>& who);
 
+// The error `data_dir_unusable`: what failed, and the reason that errno gives.
+Error data_dir_unusable(const std::string& what);
+
 // 16 hex digits, the same for the same path for ever.
 std::string stable_hash(const std::filesystem::path& path);
 

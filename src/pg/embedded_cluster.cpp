@@ -32,10 +32,6 @@ constexpr std::size_t kLogTail = 4096;
 // SIGINT is a fast shutdown, SIGQUIT an immediate one that recovers at the next start.
 const StopPlan kStopPlan{{SIGINT, 0s}, {SIGQUIT, 10s}, {SIGKILL, 15s}};
 
-Error os_error(std::string code, const std::string& what) {
-  return unavailable(std::move(code), fmt::format("{}: {}", what, std::generic_category().message(errno)));
-}
-
 // An environment of our own: PGDATA, PGOPTIONS or a locale of the caller's must not change the server.
 std::vector<std::string> server_environment() {
   std::vector<std::string> env{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"};
@@ -58,7 +54,7 @@ Result<void> make_data_dir(const fs::path& directory, bool shared) {
   if (fs::is_directory(directory, ec)) return {};
   if (auto made = make_data_dir(directory.parent_path(), shared); !made) return made;
   if (::mkdir(directory.c_str(), 0700) == 0 && (!shared || ::chmod(directory.c_str(), 0711) == 0)) return {};
-  return fail(os_error("data_dir_unusable", fmt::format("cannot make {}", directory.string())));
+  return fail(data_dir_unusable(fmt::format("cannot make {}", directory.string())));
 }
 
 std::optional<pid_t> first_line_pid(const fs::path& file) {
@@ -161,7 +157,7 @@ Result<void> EmbeddedCluster::make_cluster() const {
                                         read_tail(log_file(), log_begin, kLogTail))));
   }
   if (::rename(unfinished.c_str(), pgdata().c_str()) != 0) {
-    return fail(os_error("data_dir_unusable", fmt::format("cannot rename {}", unfinished.string())));
+    return fail(data_dir_unusable(fmt::format("cannot rename {}", unfinished.string())));
   }
   const UniqueFd directory(::open(data_dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (options_.durable) ::fsync(directory.get());
