@@ -42,7 +42,7 @@ std::optional<Bytes> search(const boost::json::value& value) {
   return std::nullopt;
 }
 
-std::string_view context_of(const Error& error, std::string_view key) {
+std::string_view context_text(const Error& error, std::string_view key) {
   for (const auto& [name, value] : error.context) {
     if (name == key) return value;
   }
@@ -60,7 +60,7 @@ std::string reason_of(const Error& cause, const std::optional<Bytes>& data) {
 }
 
 Error would_revert(const Error& cause) {
-  const auto data = revert_data(context_of(cause, "data"));
+  const auto data = revert_data(context_text(cause, "data"));
   const auto reason = reason_of(cause, data);
   Error error{ErrorKind::kUnprocessable, "would_revert", "the transaction would fail: " + reason, {}, {}};
   error.with("revertReason", reason);

@@ -21,7 +21,7 @@ constexpr std::size_t kFewReceipts = 8;
 // Blocks in one request.
 constexpr std::size_t kBlocksAtOnce = 50;
 
-Error bad_result(std::string message) {
+Error mismatched_result(std::string message) {
   return unavailable("bad_rpc_result", std::move(message));
 }
 
@@ -144,7 +144,7 @@ awaitable<Result<std::vector<Block>>> EvmConnector::blocks(std::int64_t first, s
       auto block = read(std::move(answer), parse_block);
       const auto wanted = first + static_cast<std::int64_t>(found.size());
       if (block && *block && (*block)->header.number != wanted) {
-        block = fail(bad_result(fmt::format("asked for block {}, got {}", wanted, (*block)->header.number)));
+        block = fail(mismatched_result(fmt::format("asked for block {}, got {}", wanted, (*block)->header.number)));
       }
       if (!block && found.empty()) co_return fail(std::move(block.error()));
       // What an endpoint does not have, and what another one gave in its place, is left for another question.
@@ -160,7 +160,7 @@ awaitable<Result<std::optional<Block>>> EvmConnector::block_by_hash(std::string 
   auto answer = co_await ask("eth_getBlockByHash", {hash, false}, endpoint);
   auto block = read(std::move(answer), parse_block);
   if (block && *block && (*block)->header.hash != hash) {
-    co_return fail(bad_result(fmt::format("asked for block {}, got {}", hash, (*block)->header.hash)));
+    co_return fail(mismatched_result(fmt::format("asked for block {}, got {}", hash, (*block)->header.hash)));
   }
   co_return block;
 }
@@ -217,8 +217,8 @@ awaitable<std::vector<Result<std::optional<Receipt>>>> EvmConnector::receipts(st
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto& result = results[i];
     if (!result || !*result || (*result)->tx_hash == tx_hashes[i]) continue;
-    result =
-        fail(bad_result(fmt::format("asked for the receipt of {}, got that of {}", tx_hashes[i], (*result)->tx_hash)));
+    result = fail(mismatched_result(
+        fmt::format("asked for the receipt of {}, got that of {}", tx_hashes[i], (*result)->tx_hash)));
   }
   co_return results;
 }
@@ -227,7 +227,7 @@ awaitable<Result<std::optional<TransactionInfo>>> EvmConnector::transaction(std:
   auto answer = co_await ask("eth_getTransactionByHash", {tx_hash}, endpoint);
   auto info = read(std::move(answer), parse_transaction);
   if (info && *info && (*info)->hash != tx_hash) {
-    co_return fail(bad_result(fmt::format("asked for transaction {}, got {}", tx_hash, (*info)->hash)));
+    co_return fail(mismatched_result(fmt::format("asked for transaction {}, got {}", tx_hash, (*info)->hash)));
   }
   co_return info;
 }

@@ -24,7 +24,7 @@ Error bad_keystore(std::string reason) {
   return invalid("bad_keystore", std::move(reason));
 }
 
-Error unsupported(std::string reason) {
+Error unsupported_keystore(std::string reason) {
   return invalid("unsupported_keystore", std::move(reason));
 }
 
@@ -39,7 +39,7 @@ std::string_view without_0x(std::string_view digits) {
 
 // Finds the members of a key file. The first thing that is wrong is remembered, and from then on everything is empty,
 // so that the reader below lists the fields and nothing else.
-class Members {
+class KeyFileMembers {
  public:
   // nullptr when absent or null.
   const json::value* find(const json::object& in, std::string_view name) {
@@ -102,14 +102,14 @@ class Members {
   void expect_text(const json::object& in, std::string_view name, std::string_view expected) {
     const auto found = text(in, name);
     if (!same_name(found, expected)) {
-      reject(unsupported(fmt::format("{}: only {} is supported, got {}", name, expected, quote(found))));
+      reject(unsupported_keystore(fmt::format("{}: only {} is supported, got {}", name, expected, quote(found))));
     }
   }
 
   void expect_number(const json::object& in, std::string_view name, std::uint64_t expected) {
     const auto found = number(in, name);
     if (found != expected) {
-      reject(unsupported(fmt::format("{}: only {} is supported, got {}", name, expected, found)));
+      reject(unsupported_keystore(fmt::format("{}: only {} is supported, got {}", name, expected, found)));
     }
   }
 
@@ -128,7 +128,7 @@ class Members {
   std::optional<Error> error_;
 };
 
-std::optional<std::string> read_address(Members& members, const json::object& top) {
+std::optional<std::string> read_address(KeyFileMembers& members, const json::object& top) {
   if (members.find(top, "address") == nullptr) return std::nullopt;
   const auto digits = without_0x(members.text(top, "address"));
   if (digits.empty()) return std::nullopt;
@@ -139,7 +139,7 @@ std::optional<std::string> read_address(Members& members, const json::object& to
   return address_text(address);
 }
 
-KdfCost read_cost(Members& members, const json::object& crypto, const json::object& params) {
+KdfCost read_cost(KeyFileMembers& members, const json::object& crypto, const json::object& params) {
   members.expect_number(params, "dklen", 32);
   const auto kdf = members.text(crypto, "kdf");
   if (same_name(kdf, "pbkdf2")) {
@@ -147,7 +147,7 @@ KdfCost read_cost(Members& members, const json::object& crypto, const json::obje
     return Pbkdf2Cost{members.number(params, "c")};
   }
   if (!same_name(kdf, "scrypt")) {
-    members.reject(unsupported(fmt::format("kdf: only scrypt and pbkdf2 are supported, got {}", quote(kdf))));
+    members.reject(unsupported_keystore(fmt::format("kdf: only scrypt and pbkdf2 are supported, got {}", quote(kdf))));
     return {};
   }
   ScryptCost cost;
@@ -159,15 +159,16 @@ KdfCost read_cost(Members& members, const json::object& crypto, const json::obje
 
 Result<void> check_scrypt(const ScryptCost& cost) {
   if (cost.n < 2 || !std::has_single_bit(cost.n)) {
-    return fail(unsupported(fmt::format("scrypt: n must be a power of two over 1, got {}", cost.n)));
+    return fail(unsupported_keystore(fmt::format("scrypt: n must be a power of two over 1, got {}", cost.n)));
   }
-  if (cost.r == 0 || cost.p == 0) return fail(unsupported("scrypt: r and p must not be 0"));
+  if (cost.r == 0 || cost.p == 0) return fail(unsupported_keystore("scrypt: r and p must not be 0"));
   // Each alone first, so that the products cannot wrap.
   const auto most = kMaxScryptWork;
   if (cost.n > most || cost.r > most || cost.p > most || cost.n * cost.r > most || cost.n * cost.r * cost.p > most ||
       128 * cost.r * (cost.n + cost.p) > kMaxScryptMemory) {
-    return fail(unsupported(fmt::format("scrypt: n={} r={} p={} costs too much; the most is {} MiB and n × r × p = {}",
-                                        cost.n, cost.r, cost.p, kMaxScryptMemory >> 20, most)));
+    return fail(
+        unsupported_keystore(fmt::format("scrypt: n={} r={} p={} costs too much; the most is {} MiB and n × r × p = {}",
+                                         cost.n, cost.r, cost.p, kMaxScryptMemory >> 20, most)));
   }
   return {};
 }
@@ -178,7 +179,7 @@ Result<void> check_cost(const KdfCost& cost) {
   if (const auto* scrypt = std::get_if<ScryptCost>(&cost)) return check_scrypt(*scrypt);
   const auto rounds = std::get<Pbkdf2Cost>(cost).c;
   if (rounds >= 1 && rounds <= kMaxPbkdf2Rounds) return {};
-  return fail(unsupported(fmt::format("pbkdf2: c must be from 1 to {}, got {}", kMaxPbkdf2Rounds, rounds)));
+  return fail(unsupported_keystore(fmt::format("pbkdf2: c must be from 1 to {}, got {}", kMaxPbkdf2Rounds, rounds)));
 }
 
 Result<KeystoreJson> parse_keystore(std::string_view text) {
@@ -187,7 +188,7 @@ Result<KeystoreJson> parse_keystore(std::string_view text) {
   if (!document->is_object()) return fail(bad_keystore("expected an object, got " + describe_json(*document)));
   const auto& top = document->get_object();
 
-  Members members;
+  KeyFileMembers members;
   KeystoreJson out;
   members.expect_number(top, "version", 3);
   const auto& crypto = members.object(top, "crypto");

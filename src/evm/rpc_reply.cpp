@@ -30,7 +30,7 @@ Error bad_result(std::string_view expected, std::string_view text) {
 
 // Thrown inside this file only: simdjson's values are easier to walk with its exceptions, and one place turns
 // both kinds into a Result.
-struct BadShape {
+struct BadReply {
   std::string message;
 };
 
@@ -64,12 +64,12 @@ void read_id(ondemand::value value, Answer& answer) {
   answer.has_id = true;
   if (value.is_null()) return;
   std::uint64_t id = 0;
-  if (value.get_uint64().get(id) != simdjson::SUCCESS) throw BadShape{"an id is not one of ours"};
+  if (value.get_uint64().get(id) != simdjson::SUCCESS) throw BadReply{"an id is not one of ours"};
   answer.id = id;
 }
 
 void once(bool& seen, std::string_view member) {
-  if (std::exchange(seen, true)) throw BadShape{fmt::format("an answer has '{}' twice", member)};
+  if (std::exchange(seen, true)) throw BadReply{fmt::format("an answer has '{}' twice", member)};
 }
 
 Answer read_answer(ondemand::object object) {
@@ -93,20 +93,20 @@ Answer read_answer(ondemand::object object) {
       if (text != "null") answer.error = text;
     }
   }
-  if (!answer.version_2) throw BadShape{"an answer is not JSON-RPC 2.0"};
+  if (!answer.version_2) throw BadReply{"an answer is not JSON-RPC 2.0"};
   return answer;
 }
 
 RpcError read_error(std::string_view text) {
-  if (text.size() > kMaxErrorBytes) throw BadShape{"an error object is unreasonably large"};
+  if (text.size() > kMaxErrorBytes) throw BadReply{"an error object is unreasonably large"};
   boost::json::error_code ec;
   const auto value = boost::json::parse(text, ec);
-  if (ec || !value.is_object()) throw BadShape{"an error is not an object"};
+  if (ec || !value.is_object()) throw BadReply{"an error is not an object"};
   const auto& object = value.get_object();
   const auto* code = object.if_contains("code");
   const auto* message = object.if_contains("message");
   const auto* data = object.if_contains("data");
-  if (code == nullptr || !code->is_int64()) throw BadShape{"an error has no integer code"};
+  if (code == nullptr || !code->is_int64()) throw BadReply{"an error has no integer code"};
   RpcError error;
   error.code = code->get_int64();
   if (message != nullptr && message->is_string()) error.message = plain_text(message->get_string(), kMaxErrorText);
@@ -115,9 +115,9 @@ RpcError read_error(std::string_view text) {
 }
 
 RpcOutcome judge(const Answer& answer) {
-  if (answer.error && answer.result && *answer.result != "null") throw BadShape{"an answer has result and error"};
+  if (answer.error && answer.result && *answer.result != "null") throw BadReply{"an answer has result and error"};
   if (answer.error) return std::unexpected(read_error(*answer.error));
-  if (!answer.result) throw BadShape{"an answer has neither result nor error"};
+  if (!answer.result) throw BadReply{"an answer has neither result nor error"};
   return RpcValue(std::string(*answer.result));
 }
 
@@ -139,7 +139,7 @@ auto with_document(std::string& body, Read read) -> decltype(read(std::declval<o
     return outcome;
   } catch (const simdjson::simdjson_error& broken) {
     return fail(bad_reply(fmt::format("the reply is not JSON: {}", broken.what())));
-  } catch (const BadShape& shape) {
+  } catch (const BadReply& shape) {
     return fail(bad_reply(shape.message));
   }
 }
@@ -149,8 +149,8 @@ auto with_document(std::string& body, Read read) -> decltype(read(std::declval<o
 Result<RpcOutcome> parse_single_reply(std::string& body, std::uint64_t id) {
   return with_document(body, [id](ondemand::document& document) -> Result<RpcOutcome> {
     const auto answer = read_answer(document.get_object().value());
-    if (!answer.has_id && !answer.error) throw BadShape{"the answer has no id"};
-    if (answer.id ? *answer.id != id : !answer.error) throw BadShape{"the answer is to another call"};
+    if (!answer.has_id && !answer.error) throw BadReply{"the answer has no id"};
+    if (answer.id ? *answer.id != id : !answer.error) throw BadReply{"the answer is to another call"};
     return judge(answer);
   });
 }
@@ -159,7 +159,7 @@ Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64
   const auto read = [&](ondemand::document& document) -> Result<std::vector<RpcOutcome>> {
     if (document.type().value() == ondemand::json_type::object) {
       const auto answer = read_answer(document.get_object().value());
-      if (!answer.error) throw BadShape{"one answer came for a batch"};
+      if (!answer.error) throw BadReply{"one answer came for a batch"};
       const auto error = read_error(*answer.error);
       return fail(unavailable("batch_refused", fmt::format("the server refused the batch: {} ({})",
                                                            quote(error.message, 200), error.code)));
@@ -168,16 +168,16 @@ Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64
     for (auto element : document.get_array().value()) {
       const auto answer = read_answer(element.get_object().value());
       if (!answer.id || *answer.id < first_id || *answer.id - first_id >= count) {
-        throw BadShape{"an answer is to none of the calls"};
+        throw BadReply{"an answer is to none of the calls"};
       }
       auto& slot = slots[*answer.id - first_id];
-      if (slot) throw BadShape{"a call is answered twice"};
+      if (slot) throw BadReply{"a call is answered twice"};
       slot = judge(answer);
     }
     std::vector<RpcOutcome> outcomes;
     outcomes.reserve(count);
     for (auto& slot : slots) {
-      if (!slot) throw BadShape{"a call of the batch is not answered"};
+      if (!slot) throw BadReply{"a call of the batch is not answered"};
       outcomes.push_back(std::move(*slot));
     }
     return outcomes;
