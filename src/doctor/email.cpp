@@ -7,7 +7,7 @@
 namespace fencepost::doctor {
 namespace {
 
-constexpr auto kCheck = "email";
+constexpr auto kEmailCheck = "email";
 
 std::string fix_for(SmtpFailure failure) {
   switch (failure) {
@@ -38,27 +38,29 @@ std::string login_text(const EmailConfig& email, const SmtpOutcome& outcome) {
 
 Finding assess_email(const EmailConfig& email, const SmtpOutcome& outcome) {
   if (outcome.failure == SmtpFailure::kTimeout) {
-    return failed(kCheck, fmt::format("{}: no answer within {}", email.smtp_url, duration_text(email.timeout)),
+    return failed(kEmailCheck, fmt::format("{}: no answer within {}", email.smtp_url, duration_text(email.timeout)),
                   fix_for(outcome.failure));
   }
   if (outcome.failure != SmtpFailure::kNone) {
-    return failed(kCheck, fmt::format("{}: {}", email.smtp_url, one_line(outcome.reason)), fix_for(outcome.failure));
+    return failed(kEmailCheck, fmt::format("{}: {}", email.smtp_url, one_line(outcome.reason)),
+                  fix_for(outcome.failure));
   }
   if (!email.username.empty() && !outcome.authenticated) {
-    return failed(kCheck, fmt::format("{} offers no login, but email.username is set", email.smtp_url),
+    return failed(kEmailCheck, fmt::format("{} offers no login, but email.username is set", email.smtp_url),
                   outcome.encrypted ? "use the server's submission port (587 or 465), or unset email.username"
                                     : "it may want TLS first: use the port that offers it, or unset email.username");
   }
   auto detail =
       fmt::format("{}, {}{}", email.smtp_url, outcome.encrypted ? "TLS" : "not encrypted", login_text(email, outcome));
   if (outcome.authenticated && !outcome.encrypted) {
-    return warned(kCheck, detail + ": the password travels in the clear", "use a port of the server that offers TLS");
+    return warned(kEmailCheck, detail + ": the password travels in the clear",
+                  "use a port of the server that offers TLS");
   }
-  return passed(kCheck, std::move(detail));
+  return passed(kEmailCheck, std::move(detail));
 }
 
 Finding check_email(const EmailConfig& email) {
-  if (!email.configured()) return passed(kCheck, "not configured: no mail is sent");
+  if (!email.configured()) return passed(kEmailCheck, "not configured: no mail is sent");
   return assess_email(email, probe_smtp(email));
 }
 
