@@ -55,7 +55,7 @@ std::optional<std::string_view> Request::header(std::string_view name) const {
 std::vector<std::string_view> Request::headers(std::string_view name) const {
   std::vector<std::string_view> values;
   for (const auto& field : fields_) {
-    if (same_name(name_of(field), name)) values.push_back(value_of(field));
+    if (equal_ignoring_case(name_of(field), name)) values.push_back(value_of(field));
   }
   return values;
 }

@@ -90,8 +90,8 @@ awaitable<Response> issue(Request& request, Parts parts, std::string kind) {
   issue.reason = std::move(wanted.reason);
   issue.idempotency_key = http::one_key(std::move(key), std::move(wanted.idempotency_key), "idempotencyKey");
   issue.actor = request.principal()->audit_name();
-  auto gateway = parts.service.gateway();
-  const auto result = co_await gateway.issue(issue);
+  auto accounts = parts.service.accounts();
+  const auto result = co_await accounts.issue(issue);
   const auto answer = issued(issue, result);
   if (!answer) co_return Response::problem(answer.error(), request);
   co_return Response::json(result.outcome == IssueOutcome::kCompleted ? 201 : 200, *answer);
@@ -111,8 +111,8 @@ awaitable<Response> get_account(Request& request, Parts parts) {
   check_query(request, {});
   const auto guild_id = allowed_guild(request);
   const auto member_id = member_of(request, 0);
-  auto gateway = parts.service.gateway();
-  const auto account = co_await gateway.account(guild_id, member_id);
+  auto accounts = parts.service.accounts();
+  const auto account = co_await accounts.account(guild_id, member_id);
   co_return account_answer(account, request);
 }
 
@@ -120,10 +120,10 @@ awaitable<Response> get_statement(Request& request, Parts parts) {
   const auto query = read_statement_query(request);
   const auto guild_id = allowed_guild(request);
   const auto member_id = member_of(request, 0);
-  auto gateway = parts.service.gateway();
-  auto entries = co_await gateway.statement(guild_id, member_id, query.before, query.limit + 1);
+  auto accounts = parts.service.accounts();
+  auto entries = co_await accounts.statement(guild_id, member_id, query.before, query.limit + 1);
   if (entries.empty()) {
-    const auto account = co_await gateway.account(guild_id, member_id);
+    const auto account = co_await accounts.account(guild_id, member_id);
     if (!account) co_return account_answer(account, request);
   }
   co_return query.csv ? csv_answer(std::move(entries), query.limit, request) : json_answer(entries, query.limit);
@@ -132,8 +132,8 @@ awaitable<Response> get_statement(Request& request, Parts parts) {
 awaitable<Response> get_settings(Request& request, Parts parts) {
   check_query(request, {});
   const auto guild_id = allowed_guild(request);
-  auto gateway = parts.service.gateway();
-  const auto settings = co_await gateway.settings(guild_id);
+  auto accounts = parts.service.accounts();
+  const auto settings = co_await accounts.settings(guild_id);
   co_return Response::json(200, to_json(settings));
 }
 
@@ -142,9 +142,9 @@ awaitable<Response> change_settings(Request& request, Parts parts) {
   const auto guild_id = allowed_guild(request);
   const auto body = read_body(request);
   auto wanted = read_settings_change(JsonReader(body));
-  auto gateway = parts.service.gateway();
-  const auto settings = co_await gateway.set_settings(guild_id, std::move(wanted.changes), std::move(wanted.reason),
-                                                      request.principal()->audit_name());
+  auto accounts = parts.service.accounts();
+  const auto settings = co_await accounts.set_settings(guild_id, std::move(wanted.changes), std::move(wanted.reason),
+                                                       request.principal()->audit_name());
   co_return Response::json(200, to_json(settings));
 }
 
@@ -154,10 +154,10 @@ awaitable<Response> set_account_kind(Request& request, Parts parts) {
   const auto member_id = member_of(request);
   const auto body = read_body(request);
   auto wanted = read_kind(JsonReader(body));
-  auto gateway = parts.service.gateway();
-  co_await gateway.set_account_kind(guild_id, member_id, std::move(wanted.kind), std::move(wanted.reason),
-                                    request.principal()->audit_name());
-  const auto account = co_await gateway.account(guild_id, member_id);
+  auto accounts = parts.service.accounts();
+  co_await accounts.set_account_kind(guild_id, member_id, std::move(wanted.kind), std::move(wanted.reason),
+                                     request.principal()->audit_name());
+  const auto account = co_await accounts.account(guild_id, member_id);
   co_return account_answer(account, request);
 }
 

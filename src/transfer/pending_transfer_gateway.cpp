@@ -5,93 +5,13 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "pg/error.hpp"
+#include "transfer/economy_call.hpp"
 
 namespace fencepost::transfer {
-namespace {
 
 using pg::Statement;
 
-constexpr Statement kCreate{"transfer_create", R"(
-  SELECT outcome, transfer_id, status
-    FROM economy.fn_create_pending_transfers($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
-                                             $6::text[], $7::text[], $8::integer[], $9::text[], $10))"};
-
-constexpr Statement kNow{"transfer_now", R"(
-  SELECT *
-    FROM economy.fn_transfer_now($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
-                                 $7::text[], $8::text[], $9))"};
-
-#define FENCEPOST_PROCESSED                                                                        \
-  "SELECT claimed, completed, approved, waiting, denied, put_off, more, busy, extract(epoch FROM " \
-  "next_due_at - clock_timestamp())::double precision AS next_due FROM "
-constexpr Statement kProcess{"transfer_process", FENCEPOST_PROCESSED "economy.fn_process_due($1, NULL, $2)"};
-constexpr Statement kProcessOnly{
-    "transfer_process_only", FENCEPOST_PROCESSED "economy.fn_process_due(cardinality($1::uuid[]), $1::uuid[], false)"};
-// As fn_process_due takes them: every lane gets its turn.
-constexpr Statement kDue{"transfer_due", R"(
-  SELECT transfer_id
-    FROM (SELECT transfer_id, due_at, row_number() OVER (PARTITION BY lane ORDER BY due_at, seq) AS turn
-            FROM economy.transfer_work
-           WHERE due_at <= clock_timestamp()) AS due
-   ORDER BY turn, due_at
-   LIMIT $1)"};
-constexpr Statement kDefer{"transfer_defer", "SELECT economy.fn_defer_transfer($1, $2)"};
-constexpr Statement kExpire{"transfer_expire", "SELECT economy.fn_expire_transfers($1) AS expired"};
-
-constexpr Statement kFind{"transfer_find", "SELECT * FROM economy.fn_get_pending_transfer($1)"};
-constexpr Statement kFindSync{"transfer_find_sync", R"(
-  SELECT transfer_id, guild_id, debit_id AS initiator_id, credit_id AS target_id, amount, id AS ledger_id, reason,
-         coalesce(metadata, '{}') AS metadata, idempotency_key, created_at
-    FROM economy.transactions
-   WHERE transfer_id = $1
-     AND kind = 'transfer')"};
-constexpr Statement kList{"transfer_list", R"(
-  SELECT * FROM economy.fn_list_pending_transfers($1, $2, $3, 0, $4))"};
-constexpr Statement kCancel{"transfer_cancel", "SELECT cancelled, status FROM economy.fn_cancel_transfer($1)"};
-
-constexpr Statement kMint{"transfer_mint", "SELECT * FROM economy.fn_mint($1, $2, $3, $4, $5, $6)"};
-constexpr Statement kBurn{"transfer_burn", "SELECT * FROM economy.fn_burn($1, $2, $3, $4, $5, $6)"};
-constexpr Statement kAccount{"transfer_account", "SELECT * FROM economy.fn_get_account($1, $2)"};
-constexpr Statement kSetKind{"transfer_set_kind", "SELECT economy.fn_set_account_kind($1, $2, $3, $4, $5)"};
-constexpr Statement kEntries{"transfer_entries", R"(
-  SELECT transaction_id, transfer_id, kind, amount, balance_after, counterparty_id, reason, created_at
-    FROM economy.entries
-   WHERE guild_id = $1
-     AND member_id = $2
-     AND transaction_id < coalesce($3, 9223372036854775807)
-   ORDER BY transaction_id DESC
-   LIMIT $4)"};
-constexpr Statement kSettings{"transfer_settings", R"(
-  SELECT $1::bigint AS guild_id, daily_limit, cooldown_seconds, default_expiry_hours, max_retries
-    FROM economy._settings($1))"};
-constexpr Statement kSetSettings{"transfer_set_settings", R"(
-  SELECT guild_id, daily_limit, cooldown_seconds, default_expiry_hours, max_retries
-    FROM economy.fn_set_settings($1, $2::jsonb, $3, $4))"};
-
-constexpr Statement kState{"transfer_pool_state", R"(
-  SELECT waiting, approved, retries_due, due, oldest_approved_id,
-         extract(epoch FROM clock_timestamp() - oldest_waiting_at)::double precision AS oldest_waiting,
-         extract(epoch FROM clock_timestamp() - oldest_due_at)::double precision AS oldest_due,
-         extract(epoch FROM clock_timestamp() - oldest_approved_at)::double precision AS oldest_approved,
-         pg_notification_queue_usage() AS notify_queue
-    FROM economy.fn_pool_state())"};
-constexpr Statement kWake{"transfer_wake", "SELECT pg_notify('economy_work', '')"};
-
-// The words of the SQL functions, in the order of the enumerations.
-constexpr std::array<std::string_view, 5> kCreateOutcomes{"created", "existing", "conflict", "invalid", "kept"};
-constexpr std::array<std::string_view, 8> kSyncOutcomes{
-    "completed", "existing", "conflict", "invalid", "insufficient_balance", "cooldown", "daily_limit", "kept"};
-constexpr std::array<std::string_view, 6> kIssueOutcomes{"completed", "existing",        "conflict",
-                                                         "invalid",   "supply_overflow", "insufficient_balance"};
-
-template <class Outcome, std::size_t N>
-Outcome outcome_of(const pg::Row& row, const std::array<std::string_view, N>& words) {
-  const auto word = row.get<std::string_view>("outcome");
-  const auto found = std::ranges::find(words, word);
-  if (found == words.end()) throw Exception(internal("bad_outcome", "unknown outcome: " + std::string(word)));
-  return static_cast<Outcome>(found - words.begin());
-}
+namespace {
 
 std::optional<TransferStatus> status_of(const pg::Row& row) {
   const auto word = row.get<std::optional<std::string>>("status");
@@ -134,6 +54,137 @@ struct Columns {
   }
 };
 
+constexpr Statement kCreate{"transfer_create", R"(
+  SELECT outcome, transfer_id, status
+    FROM economy.fn_create_pending_transfers($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+                                             $6::text[], $7::text[], $8::integer[], $9::text[], $10))"};
+
+// The words of the SQL function, in the order of the enumeration.
+constexpr std::array<std::string_view, 5> kCreateOutcomes{"created", "existing", "conflict", "invalid", "kept"};
+
+}  // namespace
+
+awaitable<std::vector<CreateResult>> PendingTransferGateway::create(std::span<const NewTransfer> transfers,
+                                                                    std::chrono::milliseconds patience) {
+  const Columns w(transfers);
+  const auto rows = co_await run_set(pool_, kCreate, patience, w.ids, w.guilds, w.initiators, w.targets, w.amounts,
+                                     w.reasons, w.metadata, w.hours, w.keys);
+  std::vector<CreateResult> out;
+  for (const auto row : rows) {
+    out.push_back({.outcome = outcome_of<CreateOutcome>(row, kCreateOutcomes),
+                   .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
+                   .status = status_of(row)});
+  }
+  co_return out;
+}
+
+namespace {
+
+constexpr Statement kNow{"transfer_now", R"(
+  SELECT *
+    FROM economy.fn_transfer_now($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
+                                 $7::text[], $8::text[], $9))"};
+
+// The words of the SQL function, in the order of the enumeration.
+constexpr std::array<std::string_view, 8> kSyncOutcomes{
+    "completed", "existing", "conflict", "invalid", "insufficient_balance", "cooldown", "daily_limit", "kept"};
+
+}  // namespace
+
+awaitable<SyncResults> PendingTransferGateway::transfer_now(std::span<const NewTransfer> transfers,
+                                                            std::chrono::milliseconds patience) {
+  const Columns w(transfers);
+  const auto rows = co_await run_set(pool_, kNow, patience, w.ids, w.guilds, w.initiators, w.targets, w.amounts,
+                                     w.reasons, w.metadata, w.keys);
+  SyncResults out;
+  for (const auto row : rows) {
+    out.woken = row.get<std::int32_t>("woken") > 0;
+    out.items.push_back({.outcome = outcome_of<SyncOutcome>(row, kSyncOutcomes),
+                         .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
+                         .status = status_of(row),
+                         .ledger_id = row.get<std::optional<std::int64_t>>("ledger_id"),
+                         .initiator_balance = row.get<std::optional<std::int64_t>>("initiator_balance"),
+                         .target_balance = row.get<std::optional<std::int64_t>>("target_balance"),
+                         .created_at = row.get<std::optional<TimePoint>>("created_at"),
+                         .available = row.get<std::optional<std::int64_t>>("available"),
+                         .throttled_until = row.get<std::optional<TimePoint>>("throttled_until"),
+                         .used_today = row.get<std::optional<std::int64_t>>("used_today"),
+                         .daily_limit = row.get<std::optional<std::int64_t>>("daily_limit")});
+  }
+  co_return out;
+}
+
+namespace {
+
+#define FENCEPOST_PROCESSED                                                                        \
+  "SELECT claimed, completed, approved, waiting, denied, put_off, more, busy, extract(epoch FROM " \
+  "next_due_at - clock_timestamp())::double precision AS next_due FROM "
+constexpr Statement kProcess{"transfer_process", FENCEPOST_PROCESSED "economy.fn_process_due($1, NULL, $2)"};
+constexpr Statement kProcessOnly{
+    "transfer_process_only", FENCEPOST_PROCESSED "economy.fn_process_due(cardinality($1::uuid[]), $1::uuid[], false)"};
+
+ProcessResult read_processed(const pg::ResultSet& rows) {
+  const auto row = rows.one();
+  return {.claimed = row.get<std::int64_t>("claimed"),
+          .completed = row.get<std::int64_t>("completed"),
+          .approved = row.get<std::int64_t>("approved"),
+          .waiting = row.get<std::int64_t>("waiting"),
+          .denied = row.get<std::int64_t>("denied"),
+          .put_off = row.get<std::int64_t>("put_off"),
+          .more = row.get<bool>("more"),
+          .busy = row.get<bool>("busy"),
+          .next_due = seconds_of(row, "next_due")};
+}
+
+}  // namespace
+
+awaitable<ProcessResult> PendingTransferGateway::process_due(std::size_t limit, std::chrono::milliseconds patience) {
+  const auto rows = co_await run_set(pool_, kProcess, patience, static_cast<std::int64_t>(limit));
+  co_return read_processed(rows);
+}
+
+awaitable<ProcessResult> PendingTransferGateway::process_only(std::vector<Uuid> only) {
+  const auto rows = co_await run_alone(pool_, kProcessOnly, std::move(only));
+  co_return read_processed(rows);
+}
+
+// In the order of fn_process_due, which serves the lanes in turn.
+constexpr Statement kDue{"transfer_due", R"(
+  SELECT transfer_id
+    FROM (SELECT transfer_id, due_at, row_number() OVER (PARTITION BY lane ORDER BY due_at, seq) AS turn
+            FROM economy.transfer_work
+           WHERE due_at <= clock_timestamp()) AS due
+   ORDER BY turn, due_at
+   LIMIT $1)"};
+
+awaitable<std::vector<Uuid>> PendingTransferGateway::list_due(std::size_t limit) {
+  std::vector<Uuid> out;
+  for (const auto row : co_await pool_.query(kDue, limit)) out.push_back(row.get<Uuid>("transfer_id"));
+  co_return out;
+}
+
+constexpr Statement kDefer{"transfer_defer", "SELECT economy.fn_defer_transfer($1, $2)"};
+constexpr Statement kExpire{"transfer_expire", "SELECT economy.fn_expire_transfers($1) AS expired"};
+
+awaitable<> PendingTransferGateway::defer(Uuid transfer_id, std::chrono::milliseconds delay) {
+  co_await run_alone(pool_, kDefer, transfer_id, static_cast<double>(delay.count()) / 1000.0);
+}
+
+awaitable<std::int64_t> PendingTransferGateway::expire(std::size_t limit) {
+  const auto rows = co_await run_alone(pool_, kExpire, static_cast<std::int64_t>(limit));
+  co_return rows.one().get<std::int32_t>("expired");
+}
+
+namespace {
+
+constexpr Statement kFind{"transfer_find", "SELECT * FROM economy.fn_get_pending_transfer($1)"};
+constexpr Statement kFindSync{"transfer_find_sync", R"(
+  SELECT transfer_id, guild_id, debit_id AS initiator_id, credit_id AS target_id, amount, id AS ledger_id, reason,
+         coalesce(metadata, '{}') AS metadata, idempotency_key, created_at
+    FROM economy.transactions
+   WHERE transfer_id = $1
+     AND kind = 'transfer')"};
+
 Transfer read_transfer(const pg::Row& row) {
   return {.transfer_id = row.get<Uuid>("transfer_id"),
           .mode = Mode::kPool,
@@ -173,128 +224,7 @@ Transfer read_sync_transfer(const pg::Row& row) {
           .updated_at = at};
 }
 
-ProcessResult read_processed(const pg::ResultSet& rows) {
-  const auto row = rows.one();
-  return {.claimed = row.get<std::int64_t>("claimed"),
-          .completed = row.get<std::int64_t>("completed"),
-          .approved = row.get<std::int64_t>("approved"),
-          .waiting = row.get<std::int64_t>("waiting"),
-          .denied = row.get<std::int64_t>("denied"),
-          .put_off = row.get<std::int64_t>("put_off"),
-          .more = row.get<bool>("more"),
-          .busy = row.get<bool>("busy"),
-          .next_due = seconds_of(row, "next_due")};
-}
-
-GuildSettings read_settings(const pg::Row& row) {
-  return {.guild_id = row.get<std::int64_t>("guild_id"),
-          .daily_limit = row.get<std::optional<std::int64_t>>("daily_limit"),
-          .cooldown_seconds = row.get<std::int32_t>("cooldown_seconds"),
-          .default_expiry_hours = row.get<std::int32_t>("default_expiry_hours"),
-          .max_retries = row.get<std::int32_t>("max_retries")};
-}
-
-constexpr std::chrono::milliseconds kLockPatience{2'000};
-
-awaitable<pg::ResultSet> run_batch(pg::Pool& pool, pg::Batch batch) {
-  const auto connection = co_await pool.acquire();
-  for (int attempt = 1;; ++attempt) {
-    try {
-      auto results = co_await connection->run(batch);
-      co_return std::move(results.back());
-    } catch (const pg::QueryError& error) {
-      if (!error.is_retryable() || attempt >= pool.options().max_attempts) throw;
-    }
-  }
-}
-
-// On a session of one's own: a large set takes its time, and so does whatever may wait for a lock, and nobody should
-// stand behind it. What deadlocks did not happen, and is tried again.
-template <class... Values>
-awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const Statement& statement, Values... values) {
-  pg::Batch batch;
-  batch.add(statement, values...).lock_timeout(kLockPatience);
-  co_return co_await run_batch(pool, std::move(batch));
-}
-
-// The same for a set, whose statement is told at last whether to be patient: after a while it does without those whose
-// accounts somebody keeps locked, so that only they have to wait.
-template <class... Values>
-awaitable<pg::ResultSet> run_set(pg::Pool& pool, const Statement& statement, std::chrono::milliseconds patience,
-                                 Values... values) {
-  try {
-    pg::Batch batch;
-    batch.add(statement, values..., true).lock_timeout(patience);
-    co_return co_await run_batch(pool, std::move(batch));
-  } catch (const pg::QueryError& error) {
-    if (!error.is_lock_timeout()) throw;
-  }
-  co_return co_await run_alone(pool, statement, std::move(values)..., false);
-}
-
 }  // namespace
-
-awaitable<std::vector<CreateResult>> PendingTransferGateway::create(std::span<const NewTransfer> transfers,
-                                                                    std::chrono::milliseconds patience) {
-  const Columns w(transfers);
-  const auto rows = co_await run_set(pool_, kCreate, patience, w.ids, w.guilds, w.initiators, w.targets, w.amounts,
-                                     w.reasons, w.metadata, w.hours, w.keys);
-  std::vector<CreateResult> out;
-  for (const auto row : rows) {
-    out.push_back({.outcome = outcome_of<CreateOutcome>(row, kCreateOutcomes),
-                   .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
-                   .status = status_of(row)});
-  }
-  co_return out;
-}
-
-awaitable<SyncResults> PendingTransferGateway::transfer_now(std::span<const NewTransfer> transfers,
-                                                            std::chrono::milliseconds patience) {
-  const Columns w(transfers);
-  const auto rows = co_await run_set(pool_, kNow, patience, w.ids, w.guilds, w.initiators, w.targets, w.amounts,
-                                     w.reasons, w.metadata, w.keys);
-  SyncResults out;
-  for (const auto row : rows) {
-    out.woken = row.get<std::int32_t>("woken") > 0;
-    out.items.push_back({.outcome = outcome_of<SyncOutcome>(row, kSyncOutcomes),
-                         .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
-                         .status = status_of(row),
-                         .ledger_id = row.get<std::optional<std::int64_t>>("ledger_id"),
-                         .initiator_balance = row.get<std::optional<std::int64_t>>("initiator_balance"),
-                         .target_balance = row.get<std::optional<std::int64_t>>("target_balance"),
-                         .created_at = row.get<std::optional<TimePoint>>("created_at"),
-                         .available = row.get<std::optional<std::int64_t>>("available"),
-                         .throttled_until = row.get<std::optional<TimePoint>>("throttled_until"),
-                         .used_today = row.get<std::optional<std::int64_t>>("used_today"),
-                         .daily_limit = row.get<std::optional<std::int64_t>>("daily_limit")});
-  }
-  co_return out;
-}
-
-awaitable<ProcessResult> PendingTransferGateway::process_due(std::size_t limit, std::chrono::milliseconds patience) {
-  const auto rows = co_await run_set(pool_, kProcess, patience, static_cast<std::int64_t>(limit));
-  co_return read_processed(rows);
-}
-
-awaitable<ProcessResult> PendingTransferGateway::process_only(std::vector<Uuid> only) {
-  const auto rows = co_await run_alone(pool_, kProcessOnly, std::move(only));
-  co_return read_processed(rows);
-}
-
-awaitable<std::vector<Uuid>> PendingTransferGateway::list_due(std::size_t limit) {
-  std::vector<Uuid> out;
-  for (const auto row : co_await pool_.query(kDue, limit)) out.push_back(row.get<Uuid>("transfer_id"));
-  co_return out;
-}
-
-awaitable<> PendingTransferGateway::defer(Uuid transfer_id, std::chrono::milliseconds delay) {
-  co_await run_alone(pool_, kDefer, transfer_id, static_cast<double>(delay.count()) / 1000.0);
-}
-
-awaitable<std::int64_t> PendingTransferGateway::expire(std::size_t limit) {
-  const auto rows = co_await run_alone(pool_, kExpire, static_cast<std::int64_t>(limit));
-  co_return rows.one().get<std::int32_t>("expired");
-}
 
 awaitable<std::optional<Transfer>> PendingTransferGateway::find(Uuid transfer_id) {
   const auto pooled = co_await pool_.query(kFind, transfer_id);
@@ -303,6 +233,13 @@ awaitable<std::optional<Transfer>> PendingTransferGateway::find(Uuid transfer_id
   if (!synchronous.empty()) co_return read_sync_transfer(synchronous.one());
   co_return std::nullopt;
 }
+
+namespace {
+
+constexpr Statement kList{"transfer_list", R"(
+  SELECT * FROM economy.fn_list_pending_transfers($1, $2, $3, 0, $4))"};
+
+}  // namespace
 
 awaitable<std::vector<Transfer>> PendingTransferGateway::list(std::int64_t guild_id,
                                                               std::optional<TransferStatus> status,
@@ -314,67 +251,20 @@ awaitable<std::vector<Transfer>> PendingTransferGateway::list(std::int64_t guild
   co_return out;
 }
 
+constexpr Statement kCancel{"transfer_cancel", "SELECT cancelled, status FROM economy.fn_cancel_transfer($1)"};
+
 awaitable<PendingTransferGateway::Cancelled> PendingTransferGateway::cancel(Uuid transfer_id) {
   const auto rows = co_await run_alone(pool_, kCancel, transfer_id);
   co_return Cancelled{.cancelled = rows.one().get<bool>("cancelled"), .status = status_of(rows.one())};
 }
 
-awaitable<IssueResult> PendingTransferGateway::issue(const Issue& issue) {
-  const auto rows = co_await run_alone(pool_, issue.kind == "mint" ? kMint : kBurn, issue.guild_id, issue.member_id,
-                                       issue.amount, issue.reason, issue.actor, issue.idempotency_key);
-  const auto row = rows.one();
-  co_return IssueResult{.outcome = outcome_of<IssueOutcome>(row, kIssueOutcomes),
-                        .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
-                        .ledger_id = row.get<std::optional<std::int64_t>>("ledger_id"),
-                        .balance = row.get<std::optional<std::int64_t>>("balance"),
-                        .available = row.get<std::optional<std::int64_t>>("available")};
-}
-
-awaitable<std::optional<Account>> PendingTransferGateway::account(std::int64_t guild_id, std::int64_t member_id) {
-  const auto rows = co_await pool_.query(kAccount, guild_id, member_id);
-  if (rows.empty()) co_return std::nullopt;
-  const auto row = rows.one();
-  co_return Account{.guild_id = guild_id,
-                    .member_id = member_id,
-                    .kind = row.get<std::string>("kind"),
-                    .balance = row.get<std::int64_t>("balance"),
-                    .reserved = row.get<std::int64_t>("reserved"),
-                    .used_today = row.get<std::int64_t>("used_today"),
-                    .daily_limit = row.get<std::optional<std::int64_t>>("daily_limit"),
-                    .throttled_until = row.get<std::optional<TimePoint>>("throttled_until")};
-}
-
-awaitable<> PendingTransferGateway::set_account_kind(std::int64_t guild_id, std::int64_t member_id, std::string kind,
-                                                     std::string reason, std::string actor) {
-  co_await run_alone(pool_, kSetKind, guild_id, member_id, kind, reason, actor);
-}
-
-awaitable<std::vector<Entry>> PendingTransferGateway::statement(std::int64_t guild_id, std::int64_t member_id,
-                                                                std::optional<std::int64_t> before, std::size_t limit) {
-  std::vector<Entry> out;
-  for (const auto row : co_await pool_.query(kEntries, guild_id, member_id, before, limit)) {
-    out.push_back({.ledger_id = row.get<std::int64_t>("transaction_id"),
-                   .transfer_id = row.get<Uuid>("transfer_id"),
-                   .kind = row.get<std::string>("kind"),
-                   .amount = row.get<std::int64_t>("amount"),
-                   .balance_after = row.get<std::int64_t>("balance_after"),
-                   .counterparty_id = row.get<std::int64_t>("counterparty_id"),
-                   .reason = row.get<std::optional<std::string>>("reason"),
-                   .created_at = row.get<TimePoint>("created_at")});
-  }
-  co_return out;
-}
-
-awaitable<GuildSettings> PendingTransferGateway::settings(std::int64_t guild_id) {
-  const auto rows = co_await pool_.query(kSettings, guild_id);
-  co_return read_settings(rows.one());
-}
-
-awaitable<GuildSettings> PendingTransferGateway::set_settings(std::int64_t guild_id, boost::json::object changes,
-                                                              std::string reason, std::string actor) {
-  const auto rows = co_await run_alone(pool_, kSetSettings, guild_id, boost::json::serialize(changes), reason, actor);
-  co_return read_settings(rows.one());
-}
+constexpr Statement kState{"transfer_pool_state", R"(
+  SELECT waiting, approved, retries_due, due, oldest_approved_id,
+         extract(epoch FROM clock_timestamp() - oldest_waiting_at)::double precision AS oldest_waiting,
+         extract(epoch FROM clock_timestamp() - oldest_due_at)::double precision AS oldest_due,
+         extract(epoch FROM clock_timestamp() - oldest_approved_at)::double precision AS oldest_approved,
+         pg_notification_queue_usage() AS notify_queue
+    FROM economy.fn_pool_state())"};
 
 awaitable<PoolState> PendingTransferGateway::pool_state() {
   const auto rows = co_await run_alone(pool_, kState);
@@ -389,6 +279,8 @@ awaitable<PoolState> PendingTransferGateway::pool_state() {
                       .oldest_approved_id = row.get<std::optional<Uuid>>("oldest_approved_id"),
                       .notify_queue = row.get<double>("notify_queue")};
 }
+
+constexpr Statement kWake{"transfer_wake", "SELECT pg_notify('economy_work', '')"};
 
 awaitable<> PendingTransferGateway::wake_nodes() {
   co_await pool_.execute(kWake);

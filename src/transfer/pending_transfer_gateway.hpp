@@ -1,8 +1,8 @@
-// PendingTransferGateway: everything that is asked of the economy's tables, as calls of its SQL functions. Sets go in
-// and come out as sets, one answer for each item in the caller's order; a business outcome is an answer, never an
-// exception.
+// PendingTransferGateway: transfers of both modes and the pool of pending ones, as calls of the functions of the schema
+// `economy`. Sets go in and come out as sets, one answer for each item in the caller's order; a business outcome is an
+// answer, never an exception.
 //
-// What is thrown is what pg::Pool throws: then nothing was done, or, for CommitUnknown, nobody knows.
+// What is thrown is what pg::Pool throws: then nothing was done, or, for CommitUnknown, the outcome is not known.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ enum class CreateOutcome {
   kExisting,       // the key was used before, for the same
   kConflict,       // the key was used before, for something else
   kInvalid,        // no amount, no such id, to oneself
-  kAccountLocked,  // not done: somebody keeps one of the accounts locked
+  kAccountLocked,  // not done: another session keeps one of the accounts locked
 };
 struct CreateResult {
   CreateOutcome outcome = CreateOutcome::kInvalid;
@@ -60,28 +60,10 @@ struct ProcessResult {
   std::int64_t approved = 0;
   std::int64_t waiting = 0;
   std::int64_t denied = 0;
-  std::int64_t put_off = 0;                           // somebody keeps their accounts locked
+  std::int64_t put_off = 0;                           // other sessions keep their accounts locked
   bool more = false;                                  // call again at once
-  bool busy = false;                                  // somebody else is at a lane with due work
+  bool busy = false;                                  // another session works on a lane with due work
   std::optional<std::chrono::milliseconds> next_due;  // of what is not due yet, from now
-};
-
-enum class IssueOutcome { kCompleted, kExisting, kConflict, kInvalid, kSupplyOverflow, kInsufficientBalance };
-struct IssueResult {
-  IssueOutcome outcome = IssueOutcome::kInvalid;
-  std::optional<Uuid> transfer_id;
-  std::optional<std::int64_t> ledger_id;
-  std::optional<std::int64_t> balance;  // after it
-  std::optional<std::int64_t> available;
-};
-struct Issue {
-  std::string kind;  // mint, burn
-  std::int64_t guild_id = 0;
-  std::int64_t member_id = 0;
-  std::int64_t amount = 0;
-  std::string reason;
-  std::string actor;
-  std::optional<std::string> idempotency_key;
 };
 
 struct PoolState {
@@ -100,16 +82,16 @@ class PendingTransferGateway {
  public:
   explicit PendingTransferGateway(pg::Pool& pool) : pool_(pool) {}
 
-  // Sets wait so long for locks, and then do without those whose accounts somebody keeps.
+  // A set waits at most `patience` for locks, and then goes on without the items whose accounts are locked.
   awaitable<std::vector<CreateResult>> create(std::span<const NewTransfer> transfers,
                                               std::chrono::milliseconds patience);
   awaitable<SyncResults> transfer_now(std::span<const NewTransfer> transfers, std::chrono::milliseconds patience);
 
-  // Takes at most `limit` that are due and does them, in one transaction. `only`: these and no others, and waits for
-  // nobody's lock.
+  // Carries out at most `limit` due transfers in one transaction. `process_only`: these and no others, without waiting
+  // for locks.
   awaitable<ProcessResult> process_due(std::size_t limit, std::chrono::milliseconds patience);
   awaitable<ProcessResult> process_only(std::vector<Uuid> only);
-  // The next that would be taken, to find the one that makes a set fail.
+  // The transfers that process_due would take next, to find the one that makes a set fail.
   awaitable<std::vector<Uuid>> list_due(std::size_t limit);
   awaitable<> defer(Uuid transfer_id, std::chrono::milliseconds delay);
   awaitable<std::int64_t> expire(std::size_t limit);
@@ -125,20 +107,8 @@ class PendingTransferGateway {
   };
   awaitable<Cancelled> cancel(Uuid transfer_id);
 
-  awaitable<IssueResult> issue(const Issue& issue);
-  awaitable<std::optional<Account>> account(std::int64_t guild_id, std::int64_t member_id);
-  awaitable<> set_account_kind(std::int64_t guild_id, std::int64_t member_id, std::string kind, std::string reason,
-                               std::string actor);
-  // Newest first; `before` is the ledger id of the last one of the page before.
-  awaitable<std::vector<Entry>> statement(std::int64_t guild_id, std::int64_t member_id,
-                                          std::optional<std::int64_t> before, std::size_t limit);
-  awaitable<GuildSettings> settings(std::int64_t guild_id);
-  // `changes` by column name, e.g. {"daily_limit": null}.
-  awaitable<GuildSettings> set_settings(std::int64_t guild_id, boost::json::object changes, std::string reason,
-                                        std::string actor);
-
   awaitable<PoolState> pool_state();
-  // Tells the nodes that something may be due.
+  // Notifies the nodes that something may be due.
   awaitable<> wake_nodes();
 
  private:

@@ -22,8 +22,8 @@ inline constexpr std::int32_t kMaxExpiryHours = 8760;
 inline constexpr std::size_t kCsvMaxLines = 10'000;
 
 // {guildId, initiatorId, targetId, amount, reason?, metadata?, expiresHours?, mode?, idempotencyKey?}. The transfer's
-// id is left to the caller. `bad_idempotency_key`, `invalid_transfer` for a payer who is the payee, `bad_request` for the
-// rest.
+// id is left to the caller. `bad_idempotency_key`, `invalid_transfer` for a payer who is the payee, `bad_request` for
+// the rest.
 struct TransferBody {
   NewTransfer transfer;
   Mode mode = Mode::kSync;
@@ -40,7 +40,7 @@ IssueBody read_issue(const JsonReader& in);
 
 // {dailyLimit?: null|"…", cooldownSeconds?, defaultExpiryHours?, maxRetries?, reason}: at least one of the settings.
 struct SettingsBody {
-  boost::json::object changes;  // by column name, as PendingTransferGateway::set_settings takes them
+  boost::json::object changes;  // by column name, as AccountStore::set_settings takes them
   std::string reason;
 };
 SettingsBody read_settings_change(const JsonReader& in);

@@ -14,6 +14,7 @@
 #include "pg/database.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/runtime.hpp"
+#include "transfer/account_store.hpp"
 #include "transfer/options.hpp"
 #include "transfer/patience.hpp"
 #include "transfer/pending_transfer_gateway.hpp"
@@ -61,8 +62,9 @@ class TransferService {
   // Errors: kNotFound `no_such_transfer`; kConflict `not_cancellable` with `transferStatus`.
   awaitable<Result<Transfer>> cancel(Uuid transfer_id);
 
-  // The gateway of the caller's loop, for everything that needs no rules.
+  // Of the caller's loop, for calls that need no rules.
   PendingTransferGateway gateway() { return PendingTransferGateway(database_.pool()); }
+  AccountStore accounts() { return AccountStore(database_.pool()); }
 
  private:
   awaitable<std::vector<CreateResult>> create(std::span<const NewTransfer> items);

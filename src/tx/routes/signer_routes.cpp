@@ -1,5 +1,3 @@
-#include "tx/routes/handlers.hpp"
-
 #include <algorithm>
 #include <set>
 
@@ -8,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "http/list_answer.hpp"
+#include "tx/routes/handlers.hpp"
 #include "tx/store/tx_store.hpp"
 
 namespace fencepost::tx {
@@ -54,8 +53,6 @@ void add_unused(std::vector<SignerView>& signers, const std::vector<std::int64_t
   }
   std::ranges::sort(signers, {}, &SignerView::key);
 }
-
-}  // namespace
 
 }  // namespace
 

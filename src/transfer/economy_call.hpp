@@ -1,0 +1,60 @@
+// How the functions of the schema `economy` are called, and how their answers are read.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <boost/json/object.hpp>
+
+#include "base/error.hpp"
+#include "pg/error.hpp"
+#include "pg/pool.hpp"
+
+namespace fencepost::transfer {
+
+// How long a call waits for the locks of other sessions.
+inline constexpr std::chrono::milliseconds kLockPatience{2'000};
+
+// The rows of the batch's last statement. Runs on a borrowed connection, and again when PostgreSQL rolled it back for a
+// deadlock: then nothing was done.
+awaitable<pg::ResultSet> run_batch(pg::Pool& pool, pg::Batch batch);
+
+// On a borrowed connection: a large set takes long, and so does a call that waits for a lock; short queries of other
+// callers must not queue behind it.
+template <class... Values>
+awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const pg::Statement& statement, Values... values) {
+  pg::Batch batch;
+  batch.add(statement, values...).lock_timeout(kLockPatience);
+  co_return co_await run_batch(pool, std::move(batch));
+}
+
+// For a set. The statement's last parameter says whether to wait for locks. After `patience` the set runs without the
+// items whose accounts another session keeps locked, so that only those items have to wait.
+template <class... Values>
+awaitable<pg::ResultSet> run_set(pg::Pool& pool, const pg::Statement& statement, std::chrono::milliseconds patience,
+                                 Values... values) {
+  try {
+    pg::Batch batch;
+    batch.add(statement, values..., true).lock_timeout(patience);
+    co_return co_await run_batch(pool, std::move(batch));
+  } catch (const pg::QueryError& error) {
+    if (!error.is_lock_timeout()) throw;
+  }
+  co_return co_await run_alone(pool, statement, std::move(values)..., false);
+}
+
+// The column `outcome` as an enumerator: `words` are the SQL function's words in the order of the enumeration.
+template <class Outcome, std::size_t N>
+Outcome outcome_of(const pg::Row& row, const std::array<std::string_view, N>& words) {
+  const auto word = row.get<std::string_view>("outcome");
+  const auto found = std::ranges::find(words, word);
+  if (found == words.end()) throw Exception(internal("bad_outcome", "unknown outcome: " + std::string(word)));
+  return static_cast<Outcome>(found - words.begin());
+}
+
+}  // namespace fencepost::transfer
