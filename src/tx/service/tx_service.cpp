@@ -102,8 +102,7 @@ awaitable<Result<CreatedTx>> TxService::create(CreateTx request) {
     create_total(chain_id, e.error().code).Increment();
     throw;
   }
-  const std::string_view counted = !result ? result.error().code : result->existing ? "existing" : "created";
-  create_total(chain_id, counted).Increment();
+  create_total(chain_id, !result ? result.error().code : result->existing ? "existing" : "created").Increment();
   co_return result;
 }
 
