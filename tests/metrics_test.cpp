@@ -92,13 +92,16 @@ class NodeMetrics : public testing::Test {
  protected:
   MetricsByName node_metrics() { return shown(ask({.url = cluster_.node(0).url("/metrics")}).body); }
 
-  TxCluster cluster_;
+  TxCluster cluster_{{.anvil = {"--no-mining"}}};
 };
 
 TEST_F(NodeMetrics, of_a_node_that_has_worked_are_those_of_the_documentation) {
   const auto docs = documented();
   ASSERT_GT(docs.size(), 50U);
   cluster_.create(0, transfer(signer(0), "first", 1));
+  // A signer has its gauge once the worker that counts, every ten seconds, has met it with open work.
+  ASSERT_TRUE(eventually([&] { return node_metrics().contains("fencepost_tx_oldest_open_seconds"); }, 60s));
+  cluster_.mine(3);
   ASSERT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
   // The audit and some gauges are measured by workers of their own, a moment after the start.
   if (eventually([&] { return node_metrics() == docs; }, 60s)) return;

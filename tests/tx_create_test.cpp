@@ -329,9 +329,12 @@ TEST_F(TxCreate, one_bad_item_of_a_batch_fails_alone) {
   EXPECT_EQ(cluster_.mined_count(signer(3)), 2);
 }
 
-// The events of a transaction as "Type {data}", oldest first, without what every one repeats.
-std::vector<std::string> events_of(const TxCluster& cluster, const std::string& id) {
-  std::vector<std::string> out;
+// Type and data.
+using Event = std::pair<std::string, json::object>;
+
+// The events of a transaction, oldest first, without what every one repeats.
+std::vector<Event> events_of(const TxCluster& cluster, const std::string& id) {
+  std::vector<Event> out;
   for (const auto& event : cluster.get(0, "/api/v1/tx/" + id + "/events").json().at("items").as_array()) {
     EXPECT_EQ(event.at("subject").as_string(), "tx/" + id);
     auto data = event.at("data").as_object();
@@ -339,7 +342,7 @@ std::vector<std::string> events_of(const TxCluster& cluster, const std::string& 
     EXPECT_EQ(data.at("chainId").as_int64(), 31337);
     EXPECT_EQ(data.at("signer").as_string(), signer(0));
     for (const auto* repeated : {"txId", "chainId", "signer"}) data.erase(repeated);
-    out.push_back(std::string(event.at("type").as_string()) + " " + json::serialize(data));
+    out.emplace_back(event.at("type").as_string(), std::move(data));
   }
   return out;
 }
@@ -349,21 +352,21 @@ TEST(tx_create, announces_acceptance_nonce_and_broadcast_each_once) {
   const auto first = cluster.create(0, transfer(signer(0), "first", 1));
   const auto second = cluster.create(0, transfer(signer(0), "second", 1));
   ASSERT_TRUE(cluster.becomes(first, "state", "TRACKING")) << cluster.describe();
+  const auto accepted = [](const char* request, json::value nonce) {
+    return Event("TxAccepted", {{"requestId", request}, {"nonce", std::move(nonce)}});
+  };
   const auto submitted = [&](const std::string& id, int nonce) {
-    const auto hash = cluster.column(id, "tx_hash");
-    return "TxSubmitted " + json::serialize(json::object{{"txHash", hash}, {"nonce", nonce}});
+    return Event("TxSubmitted", {{"txHash", cluster.column(id, "tx_hash")}, {"nonce", nonce}});
   };
   // The window was open: the nonce came with the acceptance.
-  EXPECT_EQ(events_of(cluster, first),
-            (std::vector<std::string>{R"(TxAccepted {"nonce":0,"requestId":"first"})", submitted(first, 0)}));
-  EXPECT_EQ(events_of(cluster, second),
-            (std::vector<std::string>{R"(TxAccepted {"nonce":null,"requestId":"second"})"}));
+  EXPECT_EQ(events_of(cluster, first), (std::vector{accepted("first", 0), submitted(first, 0)}));
+  EXPECT_EQ(events_of(cluster, second), (std::vector{accepted("second", nullptr)}));
   EXPECT_EQ(ask(cluster.create_ask(0, transfer(signer(0), "second", 1))).status, 200U);
 
   cluster.mine(3);  // makes room
   ASSERT_TRUE(cluster.becomes(second, "state", "TRACKING")) << cluster.describe();
-  EXPECT_EQ(events_of(cluster, second), (std::vector<std::string>{R"(TxAccepted {"nonce":null,"requestId":"second"})",
-                                                                  R"(TxAllocated {"nonce":1})", submitted(second, 1)}));
+  EXPECT_EQ(events_of(cluster, second),
+            (std::vector{accepted("second", nullptr), Event("TxAllocated", {{"nonce", 1}}), submitted(second, 1)}));
 }
 
 }  // namespace
