@@ -38,8 +38,8 @@ Listener::Listener(Executor executor, Connector& connector, const Options& optio
       random_(SystemRandom().next()),
       tasks_(executor, "pg listener", 1),
       listening_(metrics.gauge("pg_listener_listening", "1 while LISTEN is known to work")),
-      notifications_total_(metrics.counter("pg_notifications_total", "Notifications heard")),
-      sweeps_total_(metrics.counter("pg_listener_sweeps_total", "Times subscribers were told to look for themselves")),
+      notifications_total_(metrics.counter("pg_notifications_total", "Notifications received")),
+      sweeps_total_(metrics.counter("pg_listener_sweeps_total", "Times subscribers were asked to find work by query")),
       lost_total_(metrics.counter("pg_listener_lost_total", "Times the listening session was lost")) {}
 
 void Listener::subscribe(std::string channel, OnNotify on_notify, OnSweep on_sweep) {

@@ -72,15 +72,16 @@ Pool::Pool(Executor executor, Connector& connector, const PoolOptions& options, 
       random_(seed()),
       keepers_(executor, "pg connections", options.shared_connections),
       shared_(options.shared_connections),
-      shared_line_(executor, metrics.gauge("pg_pool_waiting", "Callers in line for a connection", {{"kind", "shared"}}),
-                   metrics.latency("pg_pool_wait_seconds", "Time in line for a connection", {{"kind", "shared"}})),
+      shared_line_(
+          executor, metrics.gauge("pg_pool_waiting", "Callers waiting for a connection", {{"kind", "shared"}}),
+          metrics.latency("pg_pool_wait_seconds", "Time spent waiting for a connection", {{"kind", "shared"}})),
       exclusive_line_(
-          executor, metrics.gauge("pg_pool_waiting", "Callers in line for a connection", {{"kind", "exclusive"}}),
-          metrics.latency("pg_pool_wait_seconds", "Time in line for a connection", {{"kind", "exclusive"}})),
+          executor, metrics.gauge("pg_pool_waiting", "Callers waiting for a connection", {{"kind", "exclusive"}}),
+          metrics.latency("pg_pool_wait_seconds", "Time spent waiting for a connection", {{"kind", "exclusive"}})),
       drained_(executor),
       connected_total_(metrics.counter("pg_connections_total", "Sessions opened and lost", {{"event", "opened"}})),
       lost_total_(metrics.counter("pg_connections_total", "Sessions opened and lost", {{"event", "lost"}})),
-      refused_total_(metrics.counter("pg_pool_refused_total", "Callers turned away because the line was full")),
+      refused_total_(metrics.counter("pg_pool_refused_total", "Callers refused because the queue was full")),
       retried_total_(
           metrics.counter("pg_transactions_retried_total", "Deadlocks and serialization failures tried again")),
       lent_gauge_(metrics.gauge("pg_pool_lent", "Exclusive connections in use")) {}

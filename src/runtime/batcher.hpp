@@ -53,7 +53,8 @@ class Batcher {
       : options_(std::move(options)),
         handler_(std::move(handler)),
         batches_total_(metrics.counter("batcher_batches_total", "Batches handled", {{"batcher", options_.name}})),
-        items_total_(metrics.counter("batcher_items_total", "Items in them", {{"batcher", options_.name}})),
+        items_total_(
+            metrics.counter("batcher_items_total", "Items in the batches handled", {{"batcher", options_.name}})),
         refused_total_(metrics.counter("batcher_items_refused_total", "Items that a full lane refused",
                                        {{"batcher", options_.name}})) {
     for (std::size_t i = 0; i < options_.lanes; ++i) {

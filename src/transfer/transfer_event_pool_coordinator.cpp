@@ -19,7 +19,7 @@ double seconds(const std::optional<std::chrono::milliseconds>& time) {
 }
 
 Metrics::Counter& outcome(Metrics& metrics, const char* name) {
-  return metrics.counter("transfer_pool_outcomes_total", "What became of transfers in the pool", {{"outcome", name}});
+  return metrics.counter("transfer_pool_outcomes_total", "Transfers in the pool, by outcome", {{"outcome", name}});
 }
 
 }  // namespace
@@ -35,12 +35,13 @@ TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Da
       waiting_(metrics.gauge("transfer_pool_waiting", "Transfers whose checks have not passed yet")),
       approved_(metrics.gauge("transfer_pool_approved", "Transfers that are approved and not completed")),
       due_(metrics.gauge("transfer_pool_due", "Transfers that are due now")),
-      oldest_waiting_(metrics.gauge("transfer_pool_oldest_waiting_seconds", "Age of the oldest that waits")),
-      oldest_due_(metrics.gauge("transfer_pool_oldest_due_seconds", "How long the oldest has been due")),
+      oldest_waiting_(metrics.gauge("transfer_pool_oldest_waiting_seconds", "Age of the oldest transfer that waits")),
+      oldest_due_(metrics.gauge("transfer_pool_oldest_due_seconds", "How long the oldest due transfer has been due")),
       oldest_approved_(metrics.gauge("transfer_pool_oldest_approved_seconds",
-                                     "How long the oldest has been approved and not completed")),
-      notify_queue_(metrics.gauge("pg_notification_queue_usage_ratio",
-                                  "How full PostgreSQL's queue of notifications is; full, commits that notify fail")),
+                                     "How long the oldest approved transfer has not been completed")),
+      notify_queue_(
+          metrics.gauge("pg_notification_queue_usage_ratio",
+                        "How full PostgreSQL's queue of notifications is; when full, commits that notify fail")),
       next_due_(home),
       worker_(
           home,

@@ -39,7 +39,7 @@ awaitable<> TransferManager::stop(std::chrono::milliseconds grace) {
 
 awaitable<Worker::Next> TransferManager::audit_all() {
   for (const auto& finding : co_await audit(database_.pool())) {
-    metrics_.gauge("transfer_audit_wrong", "What the last audit found wrong", {{"check", finding.check}})
+    metrics_.gauge("transfer_audit_wrong", "Rows that the last audit found wrong", {{"check", finding.check}})
         .Set(static_cast<double>(finding.wrong));
     if (finding.wrong > 0) {
       log::error("the audit found something wrong",

@@ -71,7 +71,7 @@ void TransferService::on_due(std::function<void(bool here_only)> callback) {
 }
 
 Metrics::Counter& TransferService::requests_total(Mode mode, std::string_view result) {
-  return metrics_.counter("transfer_requests_total", "Transfers asked for",
+  return metrics_.counter("transfer_requests_total", "Requests for a transfer, by result",
                           {{"mode", mode == Mode::kSync ? "sync" : "pool"}, {"result", std::string(result)}});
 }
 

@@ -39,9 +39,10 @@ LeaseManager::LeaseManager(Executor home, pg::Database& database, cluster::NodeI
       can_sign_(std::move(can_sign)),
       renewals_(home, database.connector(), {.shared_connections = 1, .exclusive_connections = 1}, metrics),
       preparations_(home, "lease preparations", 1024),
-      taken_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "acquired"}})),
-      refused_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "not_leader"}})),
-      failed_total_(metrics.counter("lease_acquire_total", "Leases asked for", {{"result", "error"}})),
+      taken_total_(metrics.counter("lease_acquire_total", "Requests for a lease, by result", {{"result", "acquired"}})),
+      refused_total_(
+          metrics.counter("lease_acquire_total", "Requests for a lease, by result", {{"result", "not_leader"}})),
+      failed_total_(metrics.counter("lease_acquire_total", "Requests for a lease, by result", {{"result", "error"}})),
       fenced_total_(metrics.counter("lease_fenced_total", "Writes refused because the lease was gone")),
       held_gauge_(metrics.gauge("lease_held", "Leases that this node holds")),
       renew_worker_(

@@ -16,7 +16,7 @@ namespace {
 using http::unprocessable;
 
 Metrics::Counter& actions_total(Metrics& metrics, const ChainContext& chain, const std::string& action) {
-  return metrics.counter("tx_operator_actions_total", "What operators did",
+  return metrics.counter("tx_operator_actions_total", "Actions of operators",
                          {{"action", action}, {"chain", chain.evm_chain.name()}});
 }
 

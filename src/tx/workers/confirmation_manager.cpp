@@ -31,7 +31,7 @@ ConfirmationManager::ConfirmationManager(ChainContext& chain)
                                             {{"chain", chain.evm_chain.name()}})),
       violated_total_(chain.metrics.counter("tx_finality_violated_total", "Ended transactions undone by a reorg",
                                             {{"chain", chain.evm_chain.name()}})),
-      create_to_final_(chain.metrics.latency("tx_create_to_final_seconds", "From creation to the end",
+      create_to_final_(chain.metrics.latency("tx_create_to_final_seconds", "From the create request to the final state",
                                              {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,

@@ -256,7 +256,7 @@ awaitable<> ReceiptChecker::check_batch(std::shared_ptr<StaleBatch> batch) {
 
 void ReceiptChecker::count(std::string_view result, std::size_t n) {
   chain_.metrics
-      .counter("receipt_check_total", "Receipts looked for",
+      .counter("receipt_check_total", "Receipt lookups, by result",
                {{"chain", chain_.evm_chain.name()}, {"result", std::string(result)}})
       .Increment(static_cast<double>(n));
 }
