@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace fencepost {
+namespace fencepost::cli {
 namespace {
 
 constexpr std::size_t kEtherDecimals = 18;
@@ -60,4 +60,4 @@ std::string amount_text(const Uint256& wei) {
   return fmt::format("{}{}{} ether", whole, part.empty() ? "" : ".", part);
 }
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

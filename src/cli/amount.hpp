@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/uint256.hpp"
 
-namespace fencepost {
+namespace fencepost::cli {
 
 // "1000" and "0x3e8" are wei; "1.5ether", "30gwei" and "7wei" say so. kInvalid `bad_amount` for anything else, for
 // parts of a wei and for more than 256 bits.
@@ -16,4 +16,4 @@ Result<Uint256> parse_amount(std::string_view text);
 // "1.5 ether", or "1000 wei" when it is less than a millionth of one.
 std::string amount_text(const Uint256& wei);
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

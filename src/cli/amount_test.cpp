@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fencepost {
+namespace fencepost::cli {
 namespace {
 
 TEST(amount, is_read_with_and_without_a_unit) {
@@ -57,4 +57,4 @@ TEST(amount, is_written_in_ether_unless_it_is_tiny) {
 }
 
 }  // namespace
-}  // namespace fencepost
+}  // namespace fencepost::cli

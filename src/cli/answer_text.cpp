@@ -7,7 +7,7 @@
 
 #include "base/uint256.hpp"
 
-namespace fencepost {
+namespace fencepost::cli {
 
 namespace json = boost::json;
 
@@ -52,4 +52,4 @@ const json::array& items_of(const json::value& answer) {
   return items != nullptr && items->is_array() ? items->get_array() : kNone;
 }
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

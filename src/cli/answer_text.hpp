@@ -12,7 +12,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
-namespace fencepost {
+namespace fencepost::cli {
 
 // The member; null when it is not there or null itself. `path` may go down: "payload.to".
 const boost::json::value* find_at(const boost::json::value& value, std::string_view path);
@@ -31,4 +31,4 @@ std::string when_utc(const boost::json::value& value, std::string_view path);
 // The items of a page.
 const boost::json::array& items_of(const boost::json::value& answer);
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

@@ -4,7 +4,7 @@
 
 #include <boost/json/parse.hpp>
 
-namespace fencepost {
+namespace fencepost::cli {
 namespace {
 
 namespace json = boost::json;
@@ -41,4 +41,4 @@ TEST(answer_text, a_page_without_items_has_none) {
 }
 
 }  // namespace
-}  // namespace fencepost
+}  // namespace fencepost::cli

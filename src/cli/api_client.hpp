@@ -2,34 +2,16 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <string>
 
 #include <boost/json/value.hpp>
 
 #include "base/error.hpp"
-#include "base/secret.hpp"
 #include "http/client.hpp"
 
-namespace fencepost {
+#include "cli/api_access.hpp"
 
-// What the command line says about it.
-struct ApiFlags {
-  std::string url;
-  std::string api_key;
-  std::string data_dir;  // of a running `up`, which has announced both
-};
-
-struct ApiAccess {
-  std::string url;  // without a slash at the end
-  Secret api_key;
-};
-
-// Each of the two from the first that has it: its flag, the flag --data-dir, the environment (FENCEPOST_URL,
-// FENCEPOST_API_KEY), and for lack of all an `up` that runs in its usual place. Errors: `api_unknown` says how to give
-// what is missing; `not_up` when nothing runs where --data-dir points.
-Result<ApiAccess> find_api(const ApiFlags& flags, const std::map<std::string, std::string>& environment,
-                           const std::string& usual_data_dir = "var");
+namespace fencepost::cli {
 
 class Api {
  public:
@@ -63,4 +45,4 @@ class ApiClient final : public Api {
 // What an answer means: its JSON, or the error it reports.
 Result<boost::json::value> read_answer(const http::ClientResponse& response);
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

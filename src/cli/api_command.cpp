@@ -12,9 +12,10 @@
 #include "base/uuid.hpp"
 
 #include "cli/answer_text.hpp"
+#include "cli/exit_code.hpp"
 #include "config/config.hpp"
 
-namespace fencepost {
+namespace fencepost::cli {
 namespace {
 
 namespace json = boost::json;
@@ -35,6 +36,17 @@ void print_json(const json::value& value) {
 
 json::object json_list(json::array items, json::value next_cursor) {
   return {{"items", std::move(items)}, {"nextCursor", std::move(next_cursor)}};
+}
+
+int show_answer(const Result<json::value>& answer, bool as_json,
+                const std::function<std::string(const json::value&)>& text) {
+  if (!answer) return report(answer.error());
+  if (as_json) {
+    print_json(*answer);
+  } else {
+    fmt::print("{}", text(*answer));
+  }
+  return kExitDone;
 }
 
 std::string new_request_id() {
@@ -75,4 +87,4 @@ void print_list(const ItemList& list, bool as_json, std::string_view none, std::
   }
 }
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

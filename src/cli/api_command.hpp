@@ -1,4 +1,4 @@
-// What the commands share that ask a node.
+// What commands that ask a node have in common.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 #include "cli/api_client.hpp"
 
-namespace fencepost {
+namespace fencepost::cli {
 
 // As find_api, with the environment of this process.
 Result<ApiClient> connect(const ApiFlags& flags);
@@ -22,8 +22,11 @@ Result<ApiClient> connect(const ApiFlags& flags);
 void print_json(const boost::json::value& value);
 // Lists in --json have the form that they have in the API.
 boost::json::object json_list(boost::json::array items, boost::json::value next_cursor = nullptr);
+// Prints an answer, as JSON or as `text` makes it for people, and returns kExitDone; reports the error if it is one.
+int show_answer(const Result<boost::json::value>& answer, bool as_json,
+                const std::function<std::string(const boost::json::value&)>& text);
 
-// A name for a request whose caller has none.
+// An id for a request whose caller gave none.
 std::string new_request_id();
 
 // "2m"; none for "". Errors: those of parse_duration.
@@ -40,4 +43,4 @@ Result<ItemList> read_pages(Api& api, std::size_t limit,
 void print_list(const ItemList& list, bool as_json, std::string_view none,
                 std::string (*table)(const boost::json::array&));
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

@@ -1,10 +1,9 @@
-// The command line: `fencepost <noun or verb> …`.
+// The command line: `fencepost <noun> <verb> …`.
 #pragma once
 
-namespace fencepost {
+namespace fencepost::cli {
 
-// Runs one command and returns its exit code: 0 done, 1 failed, 2 the command line is wrong, and for
-// commands that wait for a transaction or a transfer 3 it failed, 4 it is not there yet.
-int run_cli(int argc, char** argv);
+// Runs one command and returns its exit code (cli/exit_code.hpp).
+int run(int argc, char** argv);
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

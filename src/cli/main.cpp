@@ -1,5 +1,5 @@
 #include "cli/cli.hpp"
 
 int main(int argc, char** argv) {
-  return fencepost::run_cli(argc, argv);
+  return fencepost::cli::run(argc, argv);
 }

@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "runtime/unique_fd.hpp"
 
-namespace fencepost {
+namespace fencepost::cli {
 namespace {
 
 constexpr std::size_t kMaxBytes = 64 << 10;
@@ -90,4 +90,4 @@ Result<Secret> read_secret_line(const std::string& file) {
   return secret;
 }
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

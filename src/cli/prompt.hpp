@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/secret.hpp"
 
-namespace fencepost {
+namespace fencepost::cli {
 
 // Asks on the terminal, without echo, wherever stdin and stdout lead. kInvalid `no_terminal` when there is none.
 Result<Secret> ask_secret(std::string_view question);
@@ -15,4 +15,4 @@ Result<Secret> ask_secret(std::string_view question);
 // reason: not there, empty, more than one line, over 64 KiB.
 Result<Secret> read_secret_line(const std::string& file);
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

@@ -6,7 +6,7 @@
 
 #include "tests/support/temp_dir.hpp"
 
-namespace fencepost {
+namespace fencepost::cli {
 namespace {
 
 class ReadSecretTest : public testing::Test {
@@ -52,4 +52,4 @@ TEST_F(ReadSecretTest, that_cannot_be_one_says_why_and_not_what) {
 }
 
 }  // namespace
-}  // namespace fencepost
+}  // namespace fencepost::cli

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 
-namespace fencepost {
+namespace fencepost::cli {
 namespace {
 
 constexpr std::size_t kMaxText = 1 << 20;
@@ -82,4 +82,4 @@ std::string FactList::text() const {
   return out;
 }
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

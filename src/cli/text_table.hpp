@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fencepost {
+namespace fencepost::cli {
 
 // The text without anything that a terminal would obey: control characters become spaces, broken UTF-8 U+FFFD. For
 // whatever comes from a chain, a caller or a server.
@@ -42,4 +42,4 @@ class FactList {
   std::vector<std::pair<std::string, std::string>> facts_;
 };
 
-}  // namespace fencepost
+}  // namespace fencepost::cli

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fencepost {
+namespace fencepost::cli {
 namespace {
 
 TEST(text_table, columns_are_as_wide_as_their_widest_cell) {
@@ -58,4 +58,4 @@ TEST(fact_list, leaves_out_what_is_not_known) {
 }
 
 }  // namespace
-}  // namespace fencepost
+}  // namespace fencepost::cli

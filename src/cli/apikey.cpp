@@ -1,0 +1,202 @@
+// `fencepost apikey …`: API keys, directly in the database.
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/clock.hpp"
+#include "base/duration_text.hpp"
+#include "base/random.hpp"
+#include "base/uuid.hpp"
+#include "evm/address.hpp"
+#include "identity/api_key_store.hpp"
+#include "node/database_session.hpp"
+#include "pg/time.hpp"
+
+#include "cli/api_command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/verb.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+namespace json = boost::json;
+using identity::ApiKey;
+using identity::ApiKeyStore;
+
+struct KeyCreateFlags {
+  ConfigFlags config;
+  std::string label;
+  std::vector<std::string> scopes;
+  std::vector<std::string> signers;  // empty: every signer
+  std::vector<std::string> guilds;   // empty: every guild
+  std::string expires_in;            // "30d"; empty: never
+  bool json = false;
+};
+
+struct KeyListFlags {
+  ConfigFlags config;
+  bool json = false;
+};
+
+struct KeyRevokeFlags {
+  ConfigFlags config;
+  std::string key_id;
+};
+
+std::optional<std::vector<std::string>> unless_empty(const std::vector<std::string>& list) {
+  return list.empty() ? std::nullopt : std::optional(list);
+}
+
+// As they are stored, from any form people write.
+Result<std::vector<std::string>> stored_addresses(const std::vector<std::string>& written) {
+  std::vector<std::string> out;
+  for (const auto& text : written) {
+    auto address = evm::parse_address(text);
+    if (!address) return fail(address.error());
+    out.push_back(std::move(*address));
+  }
+  return out;
+}
+
+std::string time_or(const std::optional<TimePoint>& time, std::string_view otherwise) {
+  return time ? pg::format_timestamp(*time).substr(0, 16) : std::string(otherwise);
+}
+
+json::value time_json(const std::optional<TimePoint>& time) {
+  return time ? json::value(to_rfc3339(*time)) : json::value(nullptr);
+}
+
+json::value list_json(const std::optional<std::vector<std::string>>& list) {
+  return list ? json::value(json::array(list->begin(), list->end())) : json::value(nullptr);
+}
+
+json::object key_json(const ApiKey& key) {
+  return {{"keyId", key.key_id.to_string()},          {"label", key.label},
+          {"scopes", list_json(key.scopes)},          {"signers", list_json(key.signers)},
+          {"guilds", list_json(key.guilds)},          {"createdAt", time_json(key.created_at)},
+          {"expiresAt", time_json(key.expires_at)},   {"revokedAt", time_json(key.revoked_at)},
+          {"lastUsedAt", time_json(key.last_used_at)}};
+}
+
+std::string status_of(const ApiKey& key, TimePoint now) {
+  if (key.revoked_at) return "revoked";
+  if (key.expires_at && *key.expires_at <= now) return "expired";
+  return "active";
+}
+
+void print_keys(const std::vector<ApiKey>& keys) {
+  if (keys.empty()) {
+    fmt::print("no keys yet: fencepost apikey create --label NAME --scope SCOPE\n");
+    return;
+  }
+  const auto now = SystemClock().now();
+  fmt::print("{:<36}  {:<8}  {:<24}  {:<16}  {:<16}  {}\n", "KEY ID", "STATUS", "LABEL", "LAST USED (UTC)",
+             "EXPIRES (UTC)", "SCOPES");
+  for (const auto& key : keys) {
+    fmt::print("{:<36}  {:<8}  {:<24}  {:<16}  {:<16}  {}\n", key.key_id.to_string(), status_of(key, now), key.label,
+               time_or(key.last_used_at, "never"), time_or(key.expires_at, "never"), fmt::join(key.scopes, " "));
+  }
+}
+
+awaitable<bool> insert_key(pg::Pool& pool, const ApiKey& key) {
+  ApiKeyStore store(pool);
+  co_await store.insert(key);
+  co_return true;
+}
+
+awaitable<std::vector<ApiKey>> list_keys_in(pg::Pool& pool) {
+  ApiKeyStore store(pool);
+  co_return co_await store.list();
+}
+
+awaitable<bool> revoke_key_in(pg::Pool& pool, const Uuid& id) {
+  ApiKeyStore store(pool);
+  co_return co_await store.revoke(id);
+}
+
+int create_key(const KeyCreateFlags& flags) {
+  const auto config = load(flags.config, {"database.dsn"});
+  if (!config) return report(config.error());
+  const auto signers = stored_addresses(flags.signers);
+  if (!signers) return report(signers.error());
+  SystemClock clock;
+  SystemRandom random;
+  identity::KeyRequest request{.label = flags.label,
+                               .scopes = flags.scopes,
+                               .signers = unless_empty(*signers),
+                               .guilds = unless_empty(flags.guilds),
+                               .expires_at = std::nullopt};
+  if (!flags.expires_in.empty()) {
+    const auto life = parse_duration(flags.expires_in);
+    if (!life) return report(life.error());
+    request.expires_at = clock.now() + *life;
+  }
+  const auto made = identity::make_key(request, UuidGenerator(clock, random).next(), random);
+  if (!made) return report(made.error());
+  with_database(*config, [&](pg::Pool& pool) { return insert_key(pool, made->key); });
+  if (flags.json) {
+    auto out = key_json(made->key);
+    out["createdAt"] = time_json(clock.now());
+    out["key"] = made->text.reveal();
+    fmt::print("{}\n", json::serialize(out));
+  } else {
+    fmt::print("key id  {}\nkey     {}\n\nThe key is shown only now; keep it safe.\n", made->key.key_id.to_string(),
+               made->text.reveal());
+  }
+  return kExitDone;
+}
+
+int list_keys(const KeyListFlags& flags) {
+  const auto config = load(flags.config, {"database.dsn"});
+  if (!config) return report(config.error());
+  const auto keys = with_database(*config, list_keys_in);
+  if (!flags.json) {
+    print_keys(keys);
+    return kExitDone;
+  }
+  json::array out;
+  for (const auto& key : keys) out.push_back(key_json(key));
+  print_json(json_list(std::move(out)));
+  return kExitDone;
+}
+
+int revoke_key(const KeyRevokeFlags& flags) {
+  const auto id = Uuid::parse(flags.key_id);
+  if (!id) return report(id.error());
+  const auto config = load(flags.config, {"database.dsn"});
+  if (!config) return report(config.error());
+  const bool revoked = with_database(*config, [&](pg::Pool& pool) { return revoke_key_in(pool, *id); });
+  if (!revoked) return report(not_found("no_such_key", "there is no active key with this id"));
+  fmt::print("revoked {}\n", flags.key_id);
+  return kExitDone;
+}
+
+void add_key_create(CLI::App& apikey, Run& run) {
+  const auto [command, flags] =
+      add_verb<KeyCreateFlags>(apikey, run, "create", "Make a key and show it, once", create_key);
+  add_config_flags(command, flags->config);
+  command.add_option("--label", flags->label, "What it is for")->required();
+  command.add_option("--scope", flags->scopes, "admin or <domain>:read|write|operate; several allowed")->required();
+  command.add_option("--signer", flags->signers, "Only for this signer; several allowed");
+  command.add_option("--guild", flags->guilds, "Only for this guild; several allowed");
+  command.add_option("--expires-in", flags->expires_in, "For example 12h or 30d; default: never");
+  add_json_flag(command, flags->json);
+}
+
+}  // namespace
+
+void add_apikey(CLI::App& noun, Run& run) {
+  noun.require_subcommand(1);
+  add_key_create(noun, run);
+
+  const auto list = add_verb<KeyListFlags>(noun, run, "list", "Show all keys, without their secrets", list_keys);
+  add_config_flags(list.command, list.flags->config);
+  add_json_flag(list.command, list.flags->json);
+
+  const auto revoke =
+      add_verb<KeyRevokeFlags>(noun, run, "revoke", "Make a key useless, at once and for good", revoke_key);
+  add_config_flags(revoke.command, revoke.flags->config);
+  revoke.command.add_option("key-id", revoke.flags->key_id, "As shown by list")->required();
+}
+
+}  // namespace fencepost::cli

@@ -1,0 +1,160 @@
+// `fencepost doctor`: runs the checks of src/doctor side by side, and prints what they find.
+#include "doctor/doctor.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <future>
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "runtime/log.hpp"
+
+#include "cli/exit_code.hpp"
+#include "cli/verb.hpp"
+#include "doctor/chain.hpp"
+#include "doctor/database_probe.hpp"
+#include "doctor/email.hpp"
+#include "doctor/transfer.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using doctor::Findings;
+
+struct DoctorFlags {
+  ConfigFlags config;
+  bool json = false;
+};
+
+constexpr auto kRpcTimeout = 5s;
+constexpr auto kShowWaitingAfter = 300ms;
+
+// Silences the log: probes log what they find, and the findings are printed here.
+class Quiet {
+ public:
+  Quiet() { log::set_level(log::Level::kOff); }
+  ~Quiet() { log::set_level(before_); }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  log::Level before_ = log::level();
+};
+
+// Lines appear as soon as they are known; JSON comes at the end, in one piece.
+class FindingsReport {
+ public:
+  FindingsReport(bool json, std::size_t check_width) : json_(json), check_width_(check_width) {}
+
+  void add(Findings findings) {
+    for (auto& finding : findings) {
+      if (!json_) fmt::print("{}\n", doctor::render_line(finding, check_width_));
+      all_.push_back(std::move(finding));
+    }
+    std::fflush(stdout);
+  }
+
+  void show_waiting(const std::string& check) const {
+    if (is_shown()) fmt::print(stderr, "…     {}\r", check);
+  }
+  void clear_waiting() const {
+    if (is_shown()) fmt::print(stderr, "\x1b[K");
+  }
+
+  int finish() const {
+    if (json_) fmt::print("{}\n", doctor::render_json(all_));
+    return doctor::any_failed(all_) ? kExitFailed : kExitDone;
+  }
+
+ private:
+  bool is_shown() const { return !json_ && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1; }
+
+  bool json_;
+  std::size_t check_width_;
+  Findings all_;
+};
+
+// A group of checks on a thread of its own, so that a slow one does not delay the others.
+struct Probe {
+  std::string check;
+  std::future<Findings> findings;
+};
+
+Probe start_probe(std::string check, std::function<Findings()> run) {
+  return {std::move(check), std::async(std::launch::async, std::move(run))};
+}
+
+std::vector<Probe> start_probes(const Config& config) {
+  std::vector<Probe> probes;
+  if (!config.database.dsn.empty()) {
+    probes.push_back(start_probe("database", [&] { return doctor::check_database(config); }));
+    probes.push_back(start_probe("transfers", [&] { return doctor::check_transfers(config); }));
+  }
+  if (config.chains.empty()) {
+    probes.push_back(start_probe("chains", [] { return Findings{doctor::passed("chains", "none configured")}; }));
+  }
+  for (const auto& chain : config.chains) {
+    probes.push_back(
+        start_probe(doctor::chain_check_name(chain), [&] { return doctor::check_chain(chain, kRpcTimeout); }));
+  }
+  probes.push_back(start_probe("email", [&] { return Findings{doctor::check_email(config.email)}; }));
+  return probes;
+}
+
+Findings await_probe(Probe& probe, const FindingsReport& report) {
+  if (probe.findings.wait_for(kShowWaitingAfter) != std::future_status::ready) {
+    report.show_waiting(probe.check);
+    probe.findings.wait();
+    report.clear_waiting();
+  }
+  try {
+    return probe.findings.get();
+  } catch (const std::exception&) {
+    const auto error = error_of(std::current_exception());
+    return {doctor::failed(probe.check, doctor::one_line(error.message), "")};
+  }
+}
+
+std::size_t widest_check(const Result<Config>& config) {
+  std::size_t width = std::string_view("transfers").size();
+  if (!config) return width;
+  for (const auto& chain : config->chains) width = std::max(width, doctor::chain_check_name(chain).size());
+  return width;
+}
+
+std::string config_file_of(const ConfigFlags& flags) {
+  if (!flags.config_file.empty()) return flags.config_file;
+  const char* variable = std::getenv("FENCEPOST_CONFIG");
+  return variable == nullptr ? "" : variable;
+}
+
+int run_doctor(const DoctorFlags& flags) {
+  const Quiet quiet;
+  ::signal(SIGPIPE, SIG_IGN);
+  const auto config = load(flags.config, {}, KeyFiles::kOpened);
+  FindingsReport findings(flags.json, widest_check(config));
+  findings.add(doctor::assess_config(config, config_file_of(flags.config)));
+  if (!config) {
+    findings.add(
+        {doctor::warned("others", "database, chains and mail were not checked", "fix the configuration first")});
+    return findings.finish();
+  }
+  auto probes = start_probes(*config);
+  for (auto& probe : probes) findings.add(await_probe(probe, findings));
+  return findings.finish();
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& noun, Run& run) {
+  const auto flags = on_parsed<DoctorFlags>(noun, run, run_doctor);
+  add_config_flags(noun, flags->config);
+  add_json_flag(noun, flags->json);
+}
+
+}  // namespace fencepost::cli

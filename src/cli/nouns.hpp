@@ -1,0 +1,27 @@
+// The nouns of the command line, each in the file or folder of its name. cli.cpp's table gives each its name and its
+// line of help; a new noun is its file, its declaration here and its line there.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace fencepost::cli {
+
+// What the command line asks for, to be run once it is parsed. Returns the process's exit code.
+using Run = std::function<int()>;
+
+// Each adds its flags and verbs to `noun`; parsing one of them sets `run`. Requires: `run` outlives the parsing.
+void add_up(CLI::App& noun, Run& run);
+void add_serve(CLI::App& noun, Run& run);
+void add_migrate(CLI::App& noun, Run& run);
+void add_doctor(CLI::App& noun, Run& run);
+void add_config(CLI::App& noun, Run& run);
+void add_apikey(CLI::App& noun, Run& run);
+void add_tx(CLI::App& noun, Run& run);
+void add_signer(CLI::App& noun, Run& run);
+void add_transfer(CLI::App& noun, Run& run);
+
+}  // namespace fencepost::cli

@@ -1,0 +1,306 @@
+#include "cli/signer.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "evm/address.hpp"
+#include "evm/keystore_file.hpp"
+#include "evm/private_key.hpp"
+
+#include "cli/answer_text.hpp"
+#include "cli/api_command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/prompt.hpp"
+#include "cli/text_table.hpp"
+#include "cli/tx/view.hpp"
+#include "cli/verb.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+// Where key files are and what opens them. Each may come from the configuration instead (`keystore.directory`,
+// `keystore.password`, FENCEPOST_KEYSTORE_PASSWORD); a password that is nowhere is asked for.
+struct KeystoreFlags {
+  std::string config_file;
+  std::string directory;
+  std::string password_file;
+};
+
+struct SignerNewFlags {
+  KeystoreFlags keystore;
+  bool json = false;
+};
+
+struct SignerImportFlags {
+  KeystoreFlags keystore;
+  std::string key_file = "-";      // a private key in hex; "-": standard input
+  std::string from_keystore;       // or a key file to take it from
+  std::string from_password_file;  // the password of that; empty: asked for
+  bool json = false;
+};
+
+struct SignerListFlags {
+  KeystoreFlags keystore;
+  ApiFlags api;
+  bool from_api = false;  // the signers of a node, instead of the files here
+  bool json = false;
+};
+
+struct SignerOperateFlags {
+  ApiFlags api;
+  std::string verb;  // "fill-nonce" or "accept-reconcile"
+  std::string signer;
+  std::optional<std::int64_t> chain_id;
+  std::optional<std::int64_t> nonce;  // of fill-nonce
+  std::string reason;
+  bool json = false;
+};
+
+// The directory, and a password if there is one.
+Result<KeystoreConfig> keystore_of(const KeystoreFlags& flags) {
+  ConfigFlags config;
+  config.config_file = flags.config_file;
+  if (!flags.directory.empty()) {
+    config.overrides.push_back({"--keystore-dir", "keystore.directory", flags.directory});
+  }
+  if (!flags.password_file.empty()) {
+    config.overrides.push_back({"--password-file", "keystore.password_file", flags.password_file});
+  }
+  auto loaded = load(config, {});
+  if (!loaded) return fail(loaded.error());
+  if (loaded->keystore.directory.empty()) {
+    return fail(invalid("no_keystore", "which directory? Give --keystore-dir, or set keystore.directory"));
+  }
+  return std::move(loaded->keystore);
+}
+
+// Twice, since a mistyped password loses the key.
+Result<Secret> ask_new_password() {
+  auto password = ask_secret("Password for the key file");
+  if (!password && password.error().code == "no_terminal") {
+    return fail(invalid("no_password", "which password? Give --password-file, or set FENCEPOST_KEYSTORE_PASSWORD"));
+  }
+  if (!password) return password;
+  const auto again = ask_secret("The same again");
+  if (!again) return again;
+  if (*again != *password) return fail(invalid("password_differs", "the two are not the same"));
+  return password;
+}
+
+int write_key(const evm::PrivateKey& key, const KeystoreConfig& keystore, bool as_json) {
+  SystemClock clock;
+  SystemRandom random;
+  auto password = keystore.password.empty() ? ask_new_password() : Result<Secret>(keystore.password);
+  if (!password) return report(password.error());
+  if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "· encrypting the key …\n");
+  const auto file = evm::write_keystore(keystore.directory, key, *password, clock, random);
+  if (!file) return report(file.error());
+  const auto address = evm::checksum_address(evm::address_text(key.address()));
+  if (as_json) {
+    fmt::print("{}\n", json::serialize(json::object{{"address", address}, {"file", file->string()}}));
+  } else {
+    fmt::print(
+        "address  {}\nfile     {}\n\nA node uses it from its next start on. Keep a copy of the file and of the "
+        "password: without both, what the address holds is lost.\n",
+        address, file->string());
+  }
+  return kExitDone;
+}
+
+Result<evm::PrivateKey> key_from_keystore(const SignerImportFlags& flags) {
+  auto password = flags.from_password_file.empty() ? ask_secret("Password of the key file to import")
+                                                   : read_secret_line(flags.from_password_file);
+  if (!password) return fail(password.error());
+  return evm::read_keystore(flags.from_keystore, *password);
+}
+
+Result<evm::PrivateKey> key_from_hex(const SignerImportFlags& flags) {
+  const bool by_hand = flags.key_file == "-" && ::isatty(STDIN_FILENO) == 1;
+  const auto hex = by_hand ? ask_secret("Private key, in hex") : read_secret_line(flags.key_file);
+  if (!hex) return fail(hex.error());
+  return evm::PrivateKey::from_hex(*hex);
+}
+
+struct KeyFile {
+  fs::path file;
+  std::string address;  // empty: the file does not say
+  std::string problem;
+};
+
+// Without a password: only what the file states openly.
+KeyFile look_into(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string text(evm::kMaxKeystoreBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  const auto keystore = evm::parse_keystore(text);
+  if (!keystore) return {file, "", keystore.error().message};
+  return {file, keystore->address ? evm::checksum_address(*keystore->address) : "", ""};
+}
+
+int list_files(const SignerListFlags& flags) {
+  const auto keystore = keystore_of(flags.keystore);
+  if (!keystore) return report(keystore.error());
+  const auto files = evm::keystore_files(keystore->directory);
+  if (!files) return report(files.error());
+  TextTable table({"ADDRESS", "FILE", "PROBLEM"});
+  json::array items;
+  for (const auto& file : *files) {
+    const auto key = look_into(file);
+    table.add({key.address.empty() ? "not stated" : key.address, file.filename().string(), key.problem});
+    items.push_back({{"address", key.address.empty() ? json::value(nullptr) : json::value(key.address)},
+                     {"file", file.string()},
+                     {"problem", key.problem.empty() ? json::value(nullptr) : json::value(key.problem)}});
+  }
+  if (flags.json) {
+    fmt::print("{}\n", json::serialize(items));
+  } else if (table.empty()) {
+    fmt::print("no keys in {}: fencepost signer new\n", keystore->directory);
+  } else {
+    fmt::print("{}", table.text());
+  }
+  return kExitDone;
+}
+
+int list_from_api(const SignerListFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  return show_answer(api->get("/api/v1/signers"), flags.json, [](const json::value& answer) {
+    const auto& signers = items_of(answer);
+    return signers.empty() ? "no signers\n" : signer_table(signers);
+  });
+}
+
+int make_signer(const SignerNewFlags& flags) {
+  const auto keystore = keystore_of(flags.keystore);
+  if (!keystore) return report(keystore.error());
+  SystemRandom random;
+  return write_key(evm::PrivateKey::generate(random), *keystore, flags.json);
+}
+
+int import_signer(const SignerImportFlags& flags) {
+  const auto keystore = keystore_of(flags.keystore);
+  if (!keystore) return report(keystore.error());
+  const auto key = flags.from_keystore.empty() ? key_from_hex(flags) : key_from_keystore(flags);
+  if (!key) return report(key.error());
+  return write_key(*key, *keystore, flags.json);
+}
+
+int list_signers(const SignerListFlags& flags) {
+  return flags.from_api ? list_from_api(flags) : list_files(flags);
+}
+
+// A transaction that fills the gap, or where numbering goes on.
+std::string operation_text(const json::value& answer) {
+  if (!text_at(answer, "txId").empty()) return tx_details(answer);
+  return fmt::format("{} on chain {}: the next nonce is {}\n", text_at(answer, "signer"), text_at(answer, "chainId"),
+                     text_at(answer, "nextNonce"));
+}
+
+int operate_signer(const SignerOperateFlags& flags) {
+  const auto signer = evm::parse_address(flags.signer);
+  if (!signer) return report(signer.error());
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  json::object body{{"reason", flags.reason}};
+  if (flags.chain_id) body["chainId"] = *flags.chain_id;
+  if (flags.nonce) body["nonce"] = *flags.nonce;
+  const auto target = fmt::format("/api/v1/signers/{}/{}", *signer, flags.verb);
+  return show_answer(api->post(target, body, false), flags.json, operation_text);
+}
+
+void add_keystore_flags(CLI::App& command, KeystoreFlags& flags) {
+  command.add_option("-c,--config", flags.config_file, "Configuration file (also FENCEPOST_CONFIG)");
+  command.add_option("--keystore-dir", flags.directory, "Directory of key files, in place of keystore.directory");
+}
+
+void add_password_flag(CLI::App& command, KeystoreFlags& flags) {
+  command.add_option("--password-file", flags.password_file,
+                     "File with the password (also FENCEPOST_KEYSTORE_PASSWORD); asked for if not given");
+}
+
+void add_signer_new(CLI::App& signer, Run& run) {
+  const auto [command, flags] =
+      add_verb<SignerNewFlags>(signer, run, "new", "Make a key and store it in a key file", make_signer);
+  add_keystore_flags(command, flags->keystore);
+  add_password_flag(command, flags->keystore);
+  add_json_flag(command, flags->json);
+}
+
+void add_signer_import(CLI::App& signer, Run& run) {
+  const auto [command, flags] = add_verb<SignerImportFlags>(
+      signer, run, "import", "Store a key you have in a key file; it is read from standard input", import_signer);
+  add_keystore_flags(command, flags->keystore);
+  add_password_flag(command, flags->keystore);
+  auto* hex = command.add_option("--key-file", flags->key_file, "File with the private key in hex");
+  auto* keystore = command.add_option("--from-keystore", flags->from_keystore, "Key file to take it from");
+  keystore->excludes(hex);
+  command.add_option("--from-password-file", flags->from_password_file, "File with the password of that")
+      ->needs(keystore);
+  add_json_flag(command, flags->json);
+}
+
+void add_signer_list(CLI::App& signer, Run& run) {
+  const auto [command, flags] =
+      add_verb<SignerListFlags>(signer, run, "list", "Show the key files here, or a node's signers", list_signers);
+  add_keystore_flags(command, flags->keystore);
+  command.add_flag("--api", flags->from_api, "Ask a node: leaders, nonces, open transactions");
+  add_api_flags(command, flags->api);
+  add_json_flag(command, flags->json);
+}
+
+void add_signer_operation(CLI::App& signer, Run& run, const std::string& name, const std::string& help) {
+  SignerOperateFlags initial;
+  initial.verb = name;
+  const auto [command, flags] = add_verb(signer, run, name, help, operate_signer, std::move(initial));
+  command.add_option("address", flags->signer, "Of the signer")->required();
+  command.add_option("--chain-id", flags->chain_id, "Needed when the node has several chains");
+  command.add_option("--reason", flags->reason, "Why, for the record")->required();
+  if (name == "fill-nonce") command.add_option("--nonce", flags->nonce, "The missing one")->required();
+  add_api_flags(command, flags->api);
+  add_json_flag(command, flags->json);
+}
+
+}  // namespace
+
+std::string signer_table(const json::array& signers) {
+  TextTable table({"SIGNER", "CHAIN", "LEADER", "TOKEN", "NEXT", "ON CHAIN", "OPEN", "OLDEST OPEN (UTC)", ""});
+  for (const auto& signer : signers) {
+    std::string counts;
+    if (const auto* by_state = find_at(signer, "counts"); by_state != nullptr && by_state->is_object()) {
+      for (const auto& [state, count] : by_state->get_object()) {
+        counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", json::serialize(count), std::string_view(state));
+      }
+    }
+    const bool reconcile = text_at(signer, "needsReconcile") == "true";
+    table.add({text_at(signer, "signer"), text_at(signer, "chainId"), text_at(signer, "leader"),
+               text_at(signer, "fencingToken"), text_at(signer, "nextNonce"), text_at(signer, "chainNonce"), counts,
+               when(signer, "oldestOpen"), reconcile ? "NEEDS RECONCILE" : ""});
+  }
+  return table.text();
+}
+
+void add_signer(CLI::App& noun, Run& run) {
+  noun.require_subcommand(1);
+  add_signer_new(noun, run);
+  add_signer_import(noun, run);
+  add_signer_list(noun, run);
+  add_signer_operation(noun, run, "fill-nonce", "Close a gap by an empty self-transfer at that nonce (operators)");
+  add_signer_operation(noun, run, "accept-reconcile",
+                       "Accept that the chain's nonce is right, and go on from there (operators)");
+}
+
+}  // namespace fencepost::cli

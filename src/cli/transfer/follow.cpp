@@ -1,0 +1,69 @@
+#include "cli/transfer/follow.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/json/serialize.hpp>
+
+#include "cli/answer_text.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/transfer/view.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds kFirstPause = 50ms;  // most transfers are over by then
+
+class TransferFollower {
+ public:
+  TransferFollower(const PollWorld& world, std::string target, const TransferFollowOptions& options)
+      : world_(world), target_(std::move(target)), options_(options), began_(world.now()) {}
+
+  Result<int> run() {
+    const auto over = poll_until(world_, options_.timeout, [this] { return look(); });
+    if (!over) return fail(over.error());
+    if (!*over) return kExitNotYet;
+    return text_at(transfer_, "status") == "completed" ? kExitDone : kExitFailedForGood;
+  }
+
+ private:
+  Result<bool> look() {
+    if (std::exchange(looked_, true)) rest();
+    auto transfer = world_.api.get(target_, kPollAnswerTime);
+    if (!transfer) return fail(transfer.error());
+    const bool changed = *transfer != transfer_;
+    transfer_ = std::move(*transfer);
+    if (changed) world_.print((options_.json ? json::serialize(transfer_) : transfer_line(transfer_)) + "\n");
+    return is_terminal(transfer_);
+  }
+
+  // Longer each time, and never beyond the end of the watch.
+  void rest() {
+    auto pause = pause_;
+    if (options_.timeout) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(began_ + *options_.timeout - world_.now());
+      pause = std::clamp(left, std::chrono::milliseconds(1), pause);
+    }
+    world_.sleep(pause);
+    pause_ = std::min(2 * pause_, kPollInterval);
+  }
+
+  const PollWorld& world_;
+  std::string target_;
+  TransferFollowOptions options_;
+  std::chrono::steady_clock::time_point began_;
+  std::chrono::milliseconds pause_ = kFirstPause;
+  json::value transfer_;
+  bool looked_ = false;
+};
+
+}  // namespace
+
+Result<int> follow_transfer(const PollWorld& world, const std::string& target, const TransferFollowOptions& options) {
+  return TransferFollower(world, target, options).run();
+}
+
+}  // namespace fencepost::cli

@@ -1,0 +1,77 @@
+// `fencepost transfer audit|mint|burn`: for operators.
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+
+#include "cli/answer_text.hpp"
+#include "cli/api_command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/transfer/verbs.hpp"
+#include "cli/transfer/view.hpp"
+#include "cli/verb.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+constexpr auto kAuditTime = std::chrono::minutes(10);  // it reads every table of the economy
+
+struct AuditFlags {
+  ApiFlags api;
+  bool json = false;
+};
+
+struct IssueFlags {
+  ApiFlags api;
+  std::string verb;  // "mint" or "burn"
+  std::string guild;
+  std::string member;
+  std::string amount;
+  std::string reason;
+  std::string key;  // empty: one is made, and shown
+  bool json = false;
+};
+
+int audit_transfers(const AuditFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const auto audit = api->get("/api/v1/transfers/audit", kAuditTime);
+  const auto shown = show_answer(audit, flags.json, audit_lines);
+  if (shown != kExitDone) return shown;
+  return text_at(*audit, "ok") == "true" ? kExitDone : kExitFailedForGood;
+}
+
+int issue_money(const IssueFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const boost::json::object body{
+      {"amount", flags.amount}, {"reason", flags.reason}, {"idempotencyKey", key_or_new(flags.key)}};
+  const auto target = fmt::format("{}/{}", account_target(flags.guild, flags.member), flags.verb);
+  return show_answer(api->post(target, body, true), flags.json, issue_details);
+}
+
+void add_issue(CLI::App& transfer, Run& run, const std::string& name, const std::string& help) {
+  IssueFlags initial;
+  initial.verb = name;
+  const auto [command, flags] = add_verb(transfer, run, name, help, issue_money, std::move(initial));
+  add_number(command, "--guild", flags->guild, "In which guild");
+  add_number(command, "--member", flags->member, "Whose account");
+  add_number(command, "--amount", flags->amount, "How much");
+  command.add_option("--reason", flags->reason, "Why, for the record")->required();
+  add_key(command, flags->key);
+  add_api_flags(command, flags->api);
+  add_json_flag(command, flags->json);
+}
+
+}  // namespace
+
+void add_transfer_operate(CLI::App& transfer, Run& run) {
+  const auto audit = add_verb<AuditFlags>(
+      transfer, run, "audit", "Prove that no money was made or lost (exit code 0: it holds, 3: it does not; operators)",
+      audit_transfers);
+  add_api_flags(audit.command, audit.flags->api);
+  add_json_flag(audit.command, audit.flags->json);
+  add_issue(transfer, run, "mint", "Make money, for a member (operators)");
+  add_issue(transfer, run, "burn", "Take money from a member, out of circulation (operators)");
+}
+
+}  // namespace fencepost::cli

@@ -1,0 +1,63 @@
+#include "cli/transfer/send.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/answer_text.hpp"
+#include "cli/api_command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/transfer/verbs.hpp"
+#include "cli/transfer/view.hpp"
+#include "cli/verb.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+namespace json = boost::json;
+
+int send_transfer(const TransferSendFlags& flags) {
+  const auto timeout = read_timeout(flags.timeout);
+  if (!timeout) return report(timeout.error());
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const auto transfer = api->post("/api/v1/transfers", transfer_body(flags, key_or_new(flags.key)), true);
+  // A sync transfer is over when its answer comes.
+  const bool waits = flags.wait && transfer && text_at(*transfer, "mode") == "pool";
+  if (!waits) return show_answer(transfer, flags.json, transfer_details);
+  const auto transfer_id = text_at(*transfer, "transferId");
+  if (!flags.json) fmt::print("transfer {}\n", transfer_id);
+  return follow_on_terminal(*api, transfer_id, TransferFollowOptions{.timeout = *timeout, .json = flags.json});
+}
+
+}  // namespace
+
+json::object transfer_body(const TransferSendFlags& flags, const std::string& key) {
+  json::object body{{"guildId", flags.guild}, {"initiatorId", flags.from}, {"targetId", flags.to}};
+  body["amount"] = flags.amount;
+  body["idempotencyKey"] = key;
+  if (!flags.reason.empty()) body["reason"] = flags.reason;
+  if (!flags.mode.empty()) body["mode"] = flags.mode;
+  if (flags.expires_hours) body["expiresHours"] = *flags.expires_hours;
+  return body;
+}
+
+void add_transfer_send(CLI::App& transfer, Run& run) {
+  const auto [command, flags] =
+      add_verb<TransferSendFlags>(transfer, run, "send", "Have one member pay another", send_transfer);
+  add_number(command, "--guild", flags->guild, "In which guild");
+  add_number(command, "--from", flags->from, "The member who pays");
+  add_number(command, "--to", flags->to, "The member who is paid");
+  add_number(command, "--amount", flags->amount, "How much");
+  command.add_option("--reason", flags->reason, "Why, for the statement");
+  command.add_option("--mode", flags->mode, "sync: at once or not at all; pool: may wait. Default: as the node is set")
+      ->check(CLI::IsMember({"sync", "pool"}));
+  command.add_option("--expires-hours", flags->expires_hours, "Pool only: rejected if it still waits by then")
+      ->check(CLI::Range(1, 8760));
+  add_key(command, flags->key);
+  auto* wait = command.add_flag("--wait", flags->wait,
+                                "Watch until it is over (exit code 0: completed, 3: rejected, 4: not in time)");
+  command.add_option("--timeout", flags->timeout, "Stop watching after this time, such as 2m")->needs(wait);
+  add_api_flags(command, flags->api);
+  add_json_flag(command, flags->json);
+}
+
+}  // namespace fencepost::cli

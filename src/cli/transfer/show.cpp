@@ -1,0 +1,159 @@
+#include "cli/transfer/show.hpp"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+
+#include "http/uri.hpp"
+
+#include "cli/api_command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/transfer/verbs.hpp"
+#include "cli/transfer/view.hpp"
+#include "cli/verb.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+constexpr std::size_t kStatementLines = 50;
+constexpr std::size_t kMostItems = 10'000;
+
+struct TransferFlags {
+  ApiFlags api;
+  std::string transfer_id;
+  bool json = false;
+};
+
+struct TransferWatchFlags {
+  TransferFlags transfer;
+  std::string timeout;
+};
+
+struct StatementFlags {
+  ApiFlags api;
+  std::string guild;
+  std::string member;
+  std::optional<std::size_t> limit;  // none: 50, or of a CSV as much as the API gives
+  bool csv = false;
+  bool json = false;
+};
+
+std::string with_cursor(std::string target, const std::string& cursor) {
+  return cursor.empty() ? target : fmt::format("{}&cursor={}", target, http::percent_encode(cursor));
+}
+
+int get_transfer(const TransferFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  return show_answer(api->get(transfer_target(flags.transfer_id)), flags.json, transfer_details);
+}
+
+int watch_transfer(const TransferWatchFlags& flags) {
+  const auto timeout = read_timeout(flags.timeout);
+  if (!timeout) return report(timeout.error());
+  auto api = connect(flags.transfer.api);
+  if (!api) return report(api.error());
+  const TransferFollowOptions options{.timeout = *timeout, .json = flags.transfer.json};
+  return follow_on_terminal(*api, flags.transfer.transfer_id, options);
+}
+
+int cancel_transfer(const TransferFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const auto cancelled = api->post(transfer_target(flags.transfer_id) + "/cancel", boost::json::object{}, false);
+  return show_answer(cancelled, flags.json, transfer_details);
+}
+
+int list_transfers(const TransferListFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const auto list = read_pages(*api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+    return transfer_list_target(flags, limit, cursor);
+  });
+  if (!list) return report(list.error());
+  print_list(*list, flags.json, "no transfers", transfer_table);
+  return kExitDone;
+}
+
+int show_statement(const StatementFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const auto target = account_target(flags.guild, flags.member) + "/statement?format=";
+  if (flags.csv) {
+    const auto file = api->get_file(target + "csv" + (flags.limit ? fmt::format("&limit={}", *flags.limit) : ""));
+    if (!file) return report(file.error());
+    fmt::print("{}", file->body);
+    // Not among the lines, which go to a file.
+    if (file->header("Link")) fmt::print(stderr, "and more: these are the newest\n");
+    return kExitDone;
+  }
+  const auto list =
+      read_pages(*api, flags.limit.value_or(kStatementLines), [&](std::size_t limit, const std::string& cursor) {
+        return with_cursor(fmt::format("{}json&limit={}", target, limit), cursor);
+      });
+  if (!list) return report(list.error());
+  print_list(*list, flags.json, "no entries", statement_table);
+  return kExitDone;
+}
+
+void add_transfer_flags(CLI::App& command, TransferFlags& flags) {
+  command.add_option("transfer-id", flags.transfer_id, "As shown by send and list")->required();
+  add_api_flags(command, flags.api);
+  add_json_flag(command, flags.json);
+}
+
+template <class Limit>
+CLI::Option* add_limit(CLI::App& command, Limit& limit) {
+  return command.add_option("--limit", limit, "At most so many")->check(CLI::Range(std::size_t{1}, kMostItems));
+}
+
+void add_transfer_list(CLI::App& transfer, Run& run) {
+  const auto [command, flags] =
+      add_verb<TransferListFlags>(transfer, run, "list", "Show a guild's pool, newest first", list_transfers);
+  add_number(command, "--guild", flags->guild, "Of which guild");
+  command.add_option("--status", flags->status, "Only those in this status, such as checking");
+  add_limit(command, flags->limit)->capture_default_str();
+  add_api_flags(command, flags->api);
+  add_json_flag(command, flags->json);
+}
+
+void add_statement(CLI::App& transfer, Run& run) {
+  const auto [command, flags] = add_verb<StatementFlags>(
+      transfer, run, "statement", "Show what came and went on an account, newest first", show_statement);
+  add_number(command, "--guild", flags->guild, "In which guild");
+  add_number(command, "--member", flags->member, "Whose account; 0 is the guild's own", 0);
+  add_limit(command, flags->limit);
+  auto* csv = command.add_flag("--csv", flags->csv, "As a file for a spreadsheet");
+  add_api_flags(command, flags->api);
+  command.add_flag("--json", flags->json, "For scripts")->excludes(csv);
+}
+
+}  // namespace
+
+std::string transfer_list_target(const TransferListFlags& flags, std::size_t limit, const std::string& cursor) {
+  auto target = fmt::format("/api/v1/transfers?guildId={}&limit={}", http::percent_encode(flags.guild), limit);
+  if (!flags.status.empty()) target += "&status=" + http::percent_encode(flags.status);
+  return with_cursor(std::move(target), cursor);
+}
+
+void add_transfer_show(CLI::App& transfer, Run& run) {
+  const auto get = add_verb<TransferFlags>(transfer, run, "get", "Show a transfer, of either mode", get_transfer);
+  add_transfer_flags(get.command, *get.flags);
+
+  const auto watch = add_verb<TransferWatchFlags>(
+      transfer, run, "watch", "Follow a transfer to its end (exit code 0: completed, 3: rejected, 4: not in time)",
+      watch_transfer);
+  add_transfer_flags(watch.command, watch.flags->transfer);
+  watch.command.add_option("--timeout", watch.flags->timeout, "Stop watching after this time, such as 2m");
+
+  const auto cancel =
+      add_verb<TransferFlags>(transfer, run, "cancel", "Reject a transfer that is not approved yet", cancel_transfer);
+  add_transfer_flags(cancel.command, *cancel.flags);
+
+  add_transfer_list(transfer, run);
+  add_statement(transfer, run);
+}
+
+}  // namespace fencepost::cli

@@ -1,0 +1,44 @@
+// The verbs of `fencepost transfer`, and what they share.
+//
+// Ids and amounts are decimal digits, as the API takes them: 64 bits pass through unharmed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <boost/json/value.hpp>
+
+#include "base/error.hpp"
+
+#include "cli/api_client.hpp"
+#include "cli/nouns.hpp"
+#include "cli/transfer/follow.hpp"
+
+namespace fencepost::cli {
+
+// Each adds the verbs of its file to the noun.
+void add_transfer_send(CLI::App& transfer, Run& run);
+void add_transfer_show(CLI::App& transfer, Run& run);
+void add_transfer_operate(CLI::App& transfer, Run& run);
+
+// A required whole number.
+void add_number(CLI::App& command, const std::string& name, std::string& value, const std::string& help,
+                std::int64_t min = 1);
+// --key
+void add_key(CLI::App& command, std::string& key);
+
+// "/api/v1/transfers/<id>"
+std::string transfer_target(const std::string& transfer_id);
+// "/api/v1/guilds/<id>/accounts/<id>"
+std::string account_target(const std::string& guild, const std::string& member);
+
+// The caller's key, or a new one, which is printed before it is used: a caller who loses the answer can ask again
+// without paying twice.
+std::string key_or_new(const std::string& given);
+
+// Follows it on standard output; returns the exit code.
+int follow_on_terminal(Api& api, const std::string& transfer_id, const TransferFollowOptions& options);
+
+}  // namespace fencepost::cli

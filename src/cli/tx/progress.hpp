@@ -1,0 +1,37 @@
+// The life of one transaction as it is drawn by `fencepost tx watch`. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <boost/json/value.hpp>
+
+namespace fencepost::cli {
+
+struct TxProgress {
+  std::string state;
+  std::string sub_state;
+  bool submitted = false;
+  std::optional<std::int64_t> mined_block;
+  std::optional<std::int64_t> head;  // of the chain, when somebody has looked
+  std::string required;              // "20", "safe" or "finalized"; empty: not known
+
+  bool final() const { return state == "CONFIRMED" || state == "FAILED_FINAL"; }
+};
+
+// Of a transaction as the API tells it.
+TxProgress read_progress(const boost::json::value& tx);
+// Adds what /api/v1/chains says of its chain.
+void add_chain(TxProgress& progress, const boost::json::value& chains, std::int64_t chain_id);
+
+enum class Paint { kPlain, kColor };
+
+// "ALLOCATED ▸ TRACKING ▸ [mined 3/20] ▸ CONFIRMED": where it has been, where it is, where it will go. In colour the
+// brackets are not needed. One line, no line break.
+std::string progress_line(const TxProgress& progress, Paint paint);
+
+// "19:45:18.123  TRACKING (mined)  in block 7  node-a #12" of a step as the history tells it; no line break.
+std::string step_line(const boost::json::value& step, Paint paint);
+
+}  // namespace fencepost::cli

@@ -1,0 +1,24 @@
+// `fencepost tx get|history|list`
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/api_access.hpp"
+
+namespace fencepost::cli {
+
+struct TxListFlags {
+  ApiFlags api;
+  std::string signer;
+  std::string state;
+  std::optional<std::int64_t> chain_id;
+  std::size_t limit = 50;
+  bool json = false;
+};
+
+// "/api/v1/tx?limit=50&signer=0x…"
+std::string list_target(const TxListFlags& flags, std::size_t limit, const std::string& cursor);
+
+}  // namespace fencepost::cli

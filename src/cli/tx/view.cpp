@@ -1,0 +1,113 @@
+#include "cli/tx/view.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "base/uint256.hpp"
+
+#include "cli/amount.hpp"
+#include "cli/answer_text.hpp"
+#include "cli/text_table.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kReasonColumns = 60;
+constexpr std::size_t kRequestIdColumns = 24;
+
+std::string array_text(const json::value& value, std::string_view path, std::string (*table)(const json::array&)) {
+  const auto* found = find_at(value, path);
+  const auto* array = found == nullptr ? nullptr : found->if_array();
+  return array == nullptr || array->empty() ? "" : "\n" + table(*array);
+}
+
+std::string amount_at(const json::value& value, std::string_view path) {
+  const auto text = text_at(value, path);
+  const auto wei = parse_uint256(text);
+  return wei ? amount_text(*wei) : text;
+}
+
+std::string data_text(const std::string& data) {
+  constexpr std::size_t kWhole = 2 + 2 * 68;  // a selector and two words
+  if (data.size() <= kWhole) return data;
+  return fmt::format("{}… ({} bytes)", data.substr(0, 2 + 2 * 36), (data.size() - 2) / 2);
+}
+
+std::string receipt_text(const json::value& tx) {
+  const auto block = int_at(tx, "receipt.blockNumber");
+  if (!block) return "";
+  const bool reverted = int_at(tx, "receipt.status") == 0;
+  return fmt::format("{}{}", *block, reverted ? " (reverted)" : "");
+}
+
+std::string attempts_table(const json::array& attempts) {
+  TextTable table({"ATTEMPT", "KIND", "HASH", "OUTCOME", "SIGNED (UTC)", "MESSAGE"});
+  for (const auto& attempt : attempts) {
+    table.add({text_at(attempt, "attempt"), text_at(attempt, "kind"), text_at(attempt, "txHash"),
+               text_at(attempt, "outcome"), when(attempt, "createdAt"),
+               shortened(text_at(attempt, "message"), kReasonColumns)});
+  }
+  return table.text();
+}
+
+}  // namespace
+
+std::string state_text(const json::value& tx) {
+  const auto state = text_at(tx, "state");
+  const auto sub_state = text_at(tx, "subState");
+  return sub_state.empty() ? state : fmt::format("{} ({})", state, sub_state);
+}
+
+std::string tx_details(const json::value& tx) {
+  FactList facts;
+  facts.add("transaction", text_at(tx, "txId"));
+  facts.add("state", state_text(tx));
+  facts.add("error", text_at(tx, "error"));
+  facts.add("blocked by", text_at(tx, "blockedBy"));
+  facts.add("request id", text_at(tx, "requestId"));
+  facts.add("chain", text_at(tx, "chainId"));
+  facts.add("signer", text_at(tx, "signer"));
+  facts.add("nonce", text_at(tx, "nonce"));
+  facts.add("to", text_at(tx, "payload.to"));
+  facts.add("value", amount_at(tx, "payload.value"));
+  facts.add("data", data_text(text_at(tx, "payload.data")));
+  facts.add("gas", text_at(tx, "gas"));
+  facts.add("hash", text_at(tx, "txHash"));
+  facts.add("block", receipt_text(tx));
+  facts.add("created", when_utc(tx, "createdAt"));
+  facts.add("submitted", when_utc(tx, "firstSubmittedAt"));
+  const auto state = text_at(tx, "state");
+  const bool on_its_way = (state == "TRACKING" || state == "STUCK") && receipt_text(tx).empty();
+  if (on_its_way) facts.add("next resubmit", when_utc(tx, "nextResubmitAt"));
+  facts.add("confirmed", when_utc(tx, "confirmedAt"));
+  return facts.text() + array_text(tx, "attempts", attempts_table);
+}
+
+std::string tx_table(const json::array& txs) {
+  TextTable table({"TX ID", "STATE", "CHAIN", "NONCE", "SIGNER", "TO", "VALUE", "REQUEST ID", "CREATED (UTC)"});
+  for (const auto& tx : txs) {
+    table.add({text_at(tx, "txId"), state_text(tx), text_at(tx, "chainId"), text_at(tx, "nonce"),
+               short_hex(text_at(tx, "signer")), short_hex(text_at(tx, "payload.to")), amount_at(tx, "payload.value"),
+               shortened(text_at(tx, "requestId"), kRequestIdColumns), when(tx, "createdAt")});
+  }
+  return table.text();
+}
+
+std::string history_table(const json::array& steps) {
+  TextTable table({"AT (UTC)", "FROM", "TO", "NODE", "TOKEN", "WHY"});
+  for (const auto& step : steps) {
+    const auto sub_state = text_at(step, "subState");
+    const auto to = text_at(step, "to");
+    table.add({when(step, "at", kToMilliseconds), text_at(step, "from"),
+               sub_state.empty() ? to : fmt::format("{} ({})", to, sub_state), text_at(step, "node"),
+               text_at(step, "fencingToken"), text_at(step, "why")});
+  }
+  return table.text();
+}
+
+}  // namespace fencepost::cli

@@ -1,0 +1,20 @@
+// Transactions and their steps as the API answers them, for a terminal. Pure; for absent members see answer_text.hpp.
+#pragma once
+
+#include <string>
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+
+namespace fencepost::cli {
+
+// "TRACKING (mined)"
+std::string state_text(const boost::json::value& tx);
+
+// One transaction in full, with its attempts if they are there.
+std::string tx_details(const boost::json::value& tx);
+// Many, a line each.
+std::string tx_table(const boost::json::array& txs);
+std::string history_table(const boost::json::array& steps);
+
+}  // namespace fencepost::cli

@@ -1,0 +1,24 @@
+// `fencepost up`: everything a newcomer needs, on this machine.
+#include "dev/up.hpp"
+
+#include "cli/exit_code.hpp"
+#include "cli/verb.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+int up(const UpOptions& options) {
+  const auto ran = run_up(options);
+  return ran ? kExitDone : report(ran.error());
+}
+
+}  // namespace
+
+void add_up(CLI::App& noun, Run& run) {
+  const auto flags = on_parsed<UpOptions>(noun, run, up);
+  noun.add_option("--data-dir", flags->data_dir, "Where the data is stored")->capture_default_str();
+  noun.add_option("--port", flags->port, "Port of the API (default 8080; 0: any free one)");
+  noun.add_option("-c,--config", flags->config_file, "Configuration file, for anything beyond the defaults");
+}
+
+}  // namespace fencepost::cli
