@@ -166,7 +166,7 @@ int list_files(const SignerListFlags& flags) {
                      {"problem", key.problem.empty() ? json::value(nullptr) : json::value(key.problem)}});
   }
   if (flags.json) {
-    fmt::print("{}\n", json::serialize(items));
+    print_json(json_list(std::move(items)));
   } else if (table.empty()) {
     fmt::print("no keys in {}: fencepost signer new\n", keystore->directory);
   } else {

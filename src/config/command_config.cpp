@@ -15,6 +15,7 @@ Result<Config> load_command_config(const CommandConfig& from, std::vector<std::s
     sources.file = std::move(*text);
   }
   sources.flags = from.overrides;
+  sources.defaults = from.defaults;
   sources.required = std::move(required);
   sources.opens_keys = keys == KeyFiles::kOpened;
   return load_config(sources);

@@ -13,6 +13,7 @@ namespace fencepost {
 struct CommandConfig {
   std::string file;  // empty: FENCEPOST_CONFIG, or none
   std::vector<ConfigFlag> overrides;
+  std::vector<ConfigFlag> defaults = {};
 };
 
 // Whether the command opens the files of keystore.directory, and so cannot do without their password.

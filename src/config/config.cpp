@@ -43,8 +43,9 @@ std::string reason_text(int error) {
 class Loader {
  public:
   explicit Loader(const ConfigSources& sources) : sources_(sources) {
-    if (sources.file) settings_ = read_yaml(*sources.file, schema_, problems_);
-    settings_.override_with(read_environment(sources.environment, problems_));
+    settings_ = read_flags(sources.defaults, schema_, problems_);
+    if (sources.file) settings_.override_with(read_yaml(*sources.file, schema_, problems_));
+    settings_.override_with(read_environment(sources.environment, problems_, config_.warnings));
     settings_.override_with(read_flags(sources.flags, schema_, problems_));
   }
 
@@ -55,7 +56,7 @@ class Loader {
     for (const auto& path : sources_.required) check_required(path, {}, settings_, problems_);
     settle(config_, settings_, problems_);
     if (sources_.opens_keys) check_password(config_, settings_, problems_);
-    if (!problems_.empty()) return fail(problems_.to_error());
+    if (!problems_.empty()) return fail(error());
     return std::move(config_);
   }
 
@@ -120,6 +121,13 @@ class Loader {
       if (index < size) continue;
       problems_.add(setting.origin, path, fmt::format("leaves a gap: the next entry is {}[{}]", section.path, size));
     }
+  }
+
+  // With the warnings: what is missing may have been given under a mistyped name.
+  Error error() const {
+    auto out = problems_.to_error();
+    for (const auto& warning : config_.warnings) out.message += "\n  warning: " + warning;
+    return out;
   }
 
   void fill_in_name() {

@@ -1,7 +1,7 @@
 // Everything a node can be told, as plain structs with their defaults, and how it is told.
 //
-// A value comes from, in falling precedence: a flag, the environment, the file, the default here. The keys are
-// listed in config/keys.cpp, one line each; docs/configuration.md is for people.
+// A value comes from, in falling precedence: a flag, the environment, the file, the default of the command (`up` has
+// some), the default here. The keys are listed in config/keys.cpp, one line each; docs/configuration.md is for people.
 #pragma once
 
 #include <chrono>
@@ -131,6 +131,9 @@ struct Config {
   KeystoreConfig keystore;
   EmailConfig email;
 
+  // What load_config noticed and went on in spite of, a sentence each, for the user.
+  std::vector<std::string> warnings;
+
   // Every key that has a value, as a file that `load_config` would read; secrets are masked as "***".
   std::string to_yaml() const;
 };
@@ -150,6 +153,7 @@ struct ConfigSources {
   std::optional<ConfigFile> file;
   std::map<std::string, std::string> environment;  // only FENCEPOST_* is looked at
   std::vector<ConfigFlag> flags;
+  std::vector<ConfigFlag> defaults;   // of the command: below the file, above the defaults of the structs
   std::vector<std::string> required;  // keys that this command cannot do without, e.g. "database.dsn"
   bool opens_keys = false;            // this command opens the files of keystore.directory: it needs their password
 };

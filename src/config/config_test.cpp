@@ -243,13 +243,6 @@ TEST(config, each_mistake_in_the_environment_or_a_flag_is_named) {
       {{{"FENCEPOST_HTTP_PORT", "x"}},
        {},
        "FENCEPOST_HTTP_PORT: http.port: expected an integer from 0 to 65535, got \"x\""},
-      {{{"FENCEPOST_HTTP_PROT", "1"}}, {}, "FENCEPOST_HTTP_PROT: no such key; did you mean \"FENCEPOST_HTTP_PORT\"?"},
-      {{{"FENCEPOST_CHAINS_0_RPCURLS", "1"}},
-       {},
-       "FENCEPOST_CHAINS_0_RPCURLS: no such key; did you mean \"FENCEPOST_CHAINS_0_RPC_URLS\"?"},
-      {{{"FENCEPOST_CHAINS_99999999999999999999_NAME", "x"}},
-       {},
-       "FENCEPOST_CHAINS_99999999999999999999_NAME: no such key"},
       {{{"FENCEPOST_CHAINS_2_NAME", "x"}},
        {},
        "FENCEPOST_CHAINS_2_NAME: chains[2].name: leaves a gap: the next entry is chains[0]"},
@@ -261,6 +254,55 @@ TEST(config, each_mistake_in_the_environment_or_a_flag_is_named) {
   for (const auto& c : cases) {
     EXPECT_THAT(problems(load("", c.environment, c.flags)), ElementsAre(c.problem));
   }
+}
+
+TEST(config, a_variable_that_no_key_has_is_a_warning_with_the_nearest_one) {
+  const auto config = loaded("", {{"FENCEPOST_HTTP_PROT", "1"},
+                                  {"FENCEPOST_CHAINS_0_RPCURLS", "1"},
+                                  {"FENCEPOST_CHAINS_99999999999999999999_NAME", "x"},
+                                  {"FENCEPOST_ZEBRA", "x"}});
+  EXPECT_EQ(config.http.port, 8080);
+  EXPECT_TRUE(config.chains.empty());
+  EXPECT_THAT(config.warnings,
+              ElementsAre("FENCEPOST_CHAINS_0_RPCURLS: no such key, ignored; did you mean FENCEPOST_CHAINS_0_RPC_URLS?",
+                          "FENCEPOST_CHAINS_99999999999999999999_NAME: no such key, ignored",
+                          "FENCEPOST_HTTP_PROT: no such key, ignored; did you mean FENCEPOST_HTTP_PORT?",
+                          "FENCEPOST_ZEBRA: no such key, ignored"));
+}
+
+TEST(config, a_mistyped_variable_is_shown_beside_the_key_that_is_missing_for_it) {
+  const auto result =
+      load_config({.environment = {{"FENCEPOST_DATABSE_DSN", "dbname=x"}}, .required = {"database.dsn"}});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message,
+            "1 problem in the configuration:\n"
+            "  database.dsn: is required; set it in the file or as FENCEPOST_DATABASE_DSN\n"
+            "  warning: FENCEPOST_DATABSE_DSN: no such key, ignored; did you mean FENCEPOST_DATABASE_DSN?");
+}
+
+TEST(config, variables_that_are_no_keys_but_ours_are_no_warning) {
+  const auto config = loaded("", {{"FENCEPOST_CONFIG", "x"},
+                                  {"FENCEPOST_URL", "http://x"},
+                                  {"FENCEPOST_API_KEY", "x"},
+                                  {"FENCEPOST_PROGRAM_NAME", "./fp"},
+                                  {"FENCEPOST_TEST_KILL_AT", "x"},
+                                  {"HOME", "/"}});
+  EXPECT_THAT(config.warnings, testing::IsEmpty());
+}
+
+TEST(config, a_default_of_the_command_is_beaten_by_the_file_and_the_environment) {
+  const auto window = [](std::string yaml, Environment environment) {
+    const auto config = load_config({.file = ConfigFile{"f.yaml", std::move(yaml)},
+                                     .environment = std::move(environment),
+                                     .defaults = {{"up", "tx.max_in_flight", "16"}}});
+    EXPECT_TRUE(config) << config.error().message;
+    return chain_options(*config, config->chains.at(0)).max_in_flight;
+  };
+  const std::string chain = "chains: [{name: a, chain_id: 1, rpc_urls: [http://a]}]\n";
+  EXPECT_EQ(window(chain, {}), 16);
+  EXPECT_EQ(window(chain + "tx: {max_in_flight: 5}\n", {}), 5);
+  EXPECT_EQ(window(chain + "tx: {max_in_flight: 5}\n", {{"FENCEPOST_TX_MAX_IN_FLIGHT", "100"}}), 100);
+  EXPECT_EQ(window("chains: [{name: a, chain_id: 1, rpc_urls: [http://a], max_in_flight: 7}]\n", {}), 7);
 }
 
 TEST(config, all_problems_are_told_at_once_in_the_order_of_the_file) {

@@ -13,12 +13,14 @@
 namespace fencepost::config {
 namespace {
 
-// The switch of the event pool has a name of its own, which those who know the pool look for.
+// The switch of the event pool also has the name that users of the pool know.
 constexpr std::string_view kEventPoolVariable = "TRANSFER_EVENT_POOL_ENABLED";
 constexpr std::string_view kEventPoolKey = "transfer.event_pool_enabled";
 
-// Variables that are ours but no keys: where commands find the configuration and the API.
-constexpr std::string_view kOtherVariables[] = {"FENCEPOST_CONFIG", "FENCEPOST_URL", "FENCEPOST_API_KEY"};
+// Variables that are ours but no keys: where commands find the configuration and the API, and the name by which the
+// user starts this program.
+constexpr std::string_view kOtherVariables[] = {"FENCEPOST_CONFIG", "FENCEPOST_URL", "FENCEPOST_API_KEY",
+                                                "FENCEPOST_PROGRAM_NAME"};
 constexpr std::string_view kTestPrefix = "FENCEPOST_TEST_";
 
 bool is_other(std::string_view variable) {
@@ -68,6 +70,15 @@ std::map<std::string, Target> known_variables(const std::map<std::string, std::s
     for (const auto index : indexes) add_targets(section.keys(index), out);
   }
   return out;
+}
+
+// "; did you mean …?" with the known variable that is nearest, or nothing. Compares what follows the prefix: it would
+// make any two short names look alike.
+std::string suggestion(std::string_view variable, const std::map<std::string, Target>& known) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, target] : known) names.push_back(std::string_view(name).substr(kEnvironmentPrefix.size()));
+  const auto guess = nearest(variable.substr(kEnvironmentPrefix.size()), names);
+  return guess ? fmt::format("; did you mean {}{}?", kEnvironmentPrefix, *guess) : "";
 }
 
 }  // namespace
@@ -176,11 +187,10 @@ std::string pattern_of(std::string_view path) {
   return out;
 }
 
-Settings read_environment(const std::map<std::string, std::string>& environment, Problems& problems) {
+Settings read_environment(const std::map<std::string, std::string>& environment, Problems& problems,
+                          std::vector<std::string>& warnings) {
   Settings out;
   const auto known = known_variables(environment);
-  std::vector<std::string_view> names;
-  for (const auto& [name, target] : known) names.push_back(name);
 
   for (const auto& [variable, value] : environment) {
     if (variable == kEventPoolVariable && !environment.contains(environment_name(kEventPoolKey))) {
@@ -191,7 +201,7 @@ Settings read_environment(const std::map<std::string, std::string>& environment,
     const Origin origin{Origin::Layer::kEnvironment, variable};
     const auto found = known.find(variable);
     if (found == known.end()) {
-      problems.add(origin, {}, "no such key" + did_you_mean(variable, names));
+      warnings.push_back(fmt::format("{}: no such key, ignored{}", variable, suggestion(variable, known)));
       continue;
     }
     const auto& [path, list] = found->second;

@@ -25,7 +25,7 @@ struct Origin {
   std::string text() const;
 };
 
-// Collects everything that is wrong, to be told at once.
+// Collects everything that is wrong, to be reported at once.
 class Problems {
  public:
   // `key` may be empty when the problem is with no key in particular.
@@ -53,10 +53,10 @@ struct Settings {
 
   std::set<std::string> malformed;  // paths that are given, but not in a form that could be read
 
-  // nullptr when nobody has set it.
+  // nullptr when it is not set.
   const Setting* find(const std::string& path) const;
   bool is_set(const std::string& path) const { return find(path) != nullptr; }
-  // Given in whatever form: what could not be read has been reported, and is not missing.
+  // Given in any form: a value that could not be read has been reported, and is not missing.
   bool is_mentioned(const std::string& path) const;
   // Where it is set; nowhere when it is not.
   Origin origin(const std::string& path) const;
@@ -94,15 +94,17 @@ std::string pattern_of(std::string_view path);
 
 // Each adds what is wrong to `problems` and returns the rest.
 Settings read_yaml(const ConfigFile& file, const Schema& schema, Problems& problems);
-Settings read_environment(const std::map<std::string, std::string>& environment, Problems& problems);
+// A FENCEPOST_ variable that no key has is a warning, not a problem: other programs may share the prefix.
+Settings read_environment(const std::map<std::string, std::string>& environment, Problems& problems,
+                          std::vector<std::string>& warnings);
 Settings read_flags(const std::vector<ConfigFlag>& flags, const Schema& schema, Problems& problems);
 
 // What must hold between keys (config_checks.cpp): adds what does not to `problems`. Also settles which kind of fixed
 // fees a chain has that overrides those of all chains.
 void settle(Config& config, const Settings& settings, Problems& problems);
-// Adds a problem when nobody mentions the key. `where`: what it is missing from.
+// Adds a problem when no source mentions the key. `where`: what it is missing from.
 void check_required(const std::string& path, const Origin& where, const Settings& settings, Problems& problems);
-// For those who will open the key files: without a password none of them opens.
+// For commands that open the key files: without a password none of them opens.
 void check_password(const Config& config, const Settings& settings, Problems& problems);
 
 // "a, b" as two texts without the spaces around them; line breaks separate too. Empty ones are left out.
