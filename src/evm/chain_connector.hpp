@@ -121,7 +121,8 @@ class ChainConnector {
   // The count as of that block.
   virtual awaitable<Result<std::int64_t>> nonce_at(std::string address, std::int64_t block_number,
                                                    Endpoint endpoint = {}) = 0;
-  virtual awaitable<Result<Uint256>> balance(std::string address) = 0;
+  // In wei, one for each address.
+  virtual awaitable<std::vector<Result<Uint256>>> balances(std::vector<std::string> addresses) = 0;
 
   // Errors: kUnprocessable `would_revert` with the decoded reason in the message and `revertReason`, `revertData` in
   // the context; kUnprocessable `insufficient_funds`; otherwise as JsonRpcClient::call.

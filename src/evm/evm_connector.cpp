@@ -265,9 +265,11 @@ awaitable<Result<std::int64_t>> EvmConnector::nonce_at(std::string address, std:
   co_return read(std::move(answer), parse_int64_result);
 }
 
-awaitable<Result<Uint256>> EvmConnector::balance(std::string address) {
-  auto answer = co_await ask("eth_getBalance", {address, "latest"}, std::nullopt);
-  co_return read(std::move(answer), parse_uint256_result);
+awaitable<std::vector<Result<Uint256>>> EvmConnector::balances(std::vector<std::string> addresses) {
+  std::vector<RpcCall> calls;
+  for (const auto& address : addresses) calls.push_back({"eth_getBalance", {address, "latest"}});
+  auto answers = co_await ask_all(std::move(calls), std::nullopt);
+  co_return read_all(std::move(answers), parse_uint256_result);
 }
 
 awaitable<Result<Uint256>> EvmConnector::estimate_gas(CallRequest call) {

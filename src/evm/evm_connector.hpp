@@ -36,7 +36,7 @@ class EvmConnector final : public ChainConnector {
   awaitable<std::vector<Result<std::int64_t>>> nonces(std::vector<std::string> addresses, NonceTag tag,
                                                       Endpoint endpoint) override;
   awaitable<Result<std::int64_t>> nonce_at(std::string address, std::int64_t block_number, Endpoint endpoint) override;
-  awaitable<Result<Uint256>> balance(std::string address) override;
+  awaitable<std::vector<Result<Uint256>>> balances(std::vector<std::string> addresses) override;
   awaitable<Result<Uint256>> estimate_gas(CallRequest call) override;
   awaitable<Result<Bytes>> call(CallRequest call) override;
   awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile) override;

@@ -399,7 +399,7 @@ TEST_F(EvmConnectorTest, numbers_are_asked_for_where_they_are) {
   EXPECT_FALSE(pending[1]);
   EXPECT_EQ(run(chain_().nonces({who}, NonceTag::kLatest))[0], 4);
   EXPECT_EQ(run(chain_().nonce_at(who, 16)), 3);
-  EXPECT_EQ(to_quantity(*run(chain_().balance(who))), "0x10000000000000000000000");
+  EXPECT_EQ(to_quantity(*run(chain_().balances({who}))[0]), "0x10000000000000000000000");
   EXPECT_EQ(run(chain_().gas_price()), Uint256(1'000'000'000));
 }
 

@@ -102,7 +102,9 @@ class FakeChain : public ChainConnector {
     co_return std::vector<Result<std::int64_t>>{};
   }
   awaitable<Result<std::int64_t>> nonce_at(std::string, std::int64_t, Endpoint) override { co_return fail(unused()); }
-  awaitable<Result<Uint256>> balance(std::string) override { co_return fail(unused()); }
+  awaitable<std::vector<Result<Uint256>>> balances(std::vector<std::string> addresses) override {
+    co_return std::vector<Result<Uint256>>(addresses.size(), fail(unused()));
+  }
   awaitable<Result<Uint256>> estimate_gas(CallRequest) override { co_return fail(unused()); }
   awaitable<Result<Bytes>> call(CallRequest) override { co_return fail(unused()); }
   awaitable<Result<FeeHistory>> fee_history(std::uint32_t, double) override { co_return fail(unused()); }

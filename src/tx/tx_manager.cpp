@@ -1,9 +1,10 @@
 #include "tx/tx_manager.hpp"
 
-#include "runtime/log.hpp"
+#include "runtime/gather.hpp"
 #include "runtime/on_loop.hpp"
 #include "runtime/worker_set.hpp"
 #include "tx/service/chain_context.hpp"
+#include "tx/service/signer_balances.hpp"
 #include "tx/workers/backlog_gauges.hpp"
 #include "tx/workers/confirmation_manager.hpp"
 #include "tx/workers/nonce_keeper.hpp"
@@ -137,6 +138,27 @@ std::vector<std::int64_t> TxManager::chain_ids() const {
   ids.reserve(chains_.size());
   for (const auto& [id, work] : chains_) ids.push_back(id);
   return ids;
+}
+
+awaitable<std::map<SignerKey, Uint256>> TxManager::balances(std::vector<SignerKey> signers,
+                                                            std::chrono::milliseconds limit) {
+  std::map<std::int64_t, std::vector<std::string>> addresses;
+  for (auto& key : signers) {
+    if (chains_.contains(key.chain_id)) addresses[key.chain_id].push_back(std::move(key.signer));
+  }
+  std::vector<std::int64_t> ids;
+  std::vector<awaitable<std::map<std::string, Uint256>>> asked;
+  for (auto& [id, some] : addresses) {
+    auto& context = chains_.at(id)->context();
+    ids.push_back(id);
+    asked.push_back(signer_balances(context.home, context.connector, std::move(some), limit));
+  }
+  const auto answers = co_await gather(std::move(asked));
+  std::map<SignerKey, Uint256> out;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    for (const auto& [address, balance] : answers[i]) out.emplace(SignerKey{ids[i], address}, balance);
+  }
+  co_return out;
 }
 
 }  // namespace fencepost::tx

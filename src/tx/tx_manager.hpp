@@ -54,6 +54,8 @@ class TxManager {
   LeaseManager& leases() { return leases_; }
   // Any thread.
   std::vector<std::int64_t> chain_ids() const;
+  // In wei. A signer is missing when its chain gave no answer within `limit`. Any loop.
+  awaitable<std::map<SignerKey, Uint256>> balances(std::vector<SignerKey> signers, std::chrono::milliseconds limit);
 
  private:
   class ChainWork;

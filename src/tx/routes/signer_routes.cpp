@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <boost/json/array.hpp>
@@ -16,6 +17,8 @@ namespace json = boost::json;
 using http::Request;
 using http::Response;
 using Parts = RoutesParts;
+
+constexpr std::chrono::milliseconds kBalancesTime{2000};  // the list is useful without them
 
 json::value time_json(const std::optional<TimePoint>& at) {
   return at ? json::value(to_rfc3339(*at)) : json::value(nullptr);
@@ -54,14 +57,36 @@ void add_unused(std::vector<SignerView>& signers, const std::vector<std::int64_t
   std::ranges::sort(signers, {}, &SignerView::key);
 }
 
+// ?balances=true|false
+bool read_balances(const Request& request) {
+  const auto text = request.query("balances");
+  if (text && *text != "true" && *text != "false") http::refuse_parameter("balances", "true or false", *text);
+  return text == "true";
+}
+
+awaitable<std::map<SignerKey, Uint256>> balances_of(TxManager& manager, const std::vector<SignerView>& signers) {
+  std::vector<SignerKey> keys;
+  for (const auto& signer : signers) keys.push_back(signer.key);
+  co_return co_await manager.balances(std::move(keys), kBalancesTime);
+}
+
 }  // namespace
 
 awaitable<Response> get_signers(Request& request, Parts parts) {
-  check_query(request, {});
+  check_query(request, {"balances"});
+  const bool with_balances = read_balances(request);
   auto signers = co_await list_signers(parts.database.pool(), allowed_signers(*request.principal()));
   add_unused(signers, parts.manager.chain_ids(), parts.keys, *request.principal());
+  std::map<SignerKey, Uint256> balances;
+  if (with_balances) balances = co_await balances_of(parts.manager, signers);
   json::array list;
-  for (const auto& signer : signers) list.push_back(to_json(signer, parts.keys.find(signer.key.signer) != nullptr));
+  for (const auto& signer : signers) {
+    auto item = to_json(signer, parts.keys.find(signer.key.signer) != nullptr);
+    const auto found = balances.find(signer.key);
+    if (with_balances)
+      item["balance"] = found == balances.end() ? json::value() : json::value(to_decimal(found->second));
+    list.push_back(std::move(item));
+  }
   co_return http::list_answer(std::move(list));
 }
 
