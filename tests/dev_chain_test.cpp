@@ -50,6 +50,11 @@ std::int64_t block_number(const DevChain& chain) {
   return number ? std::stoll(std::string(number->as_string()), nullptr, 16) : -1;
 }
 
+std::string block_hash(const DevChain& chain, std::int64_t number) {
+  const auto block = rpc(chain, "eth_getBlockByNumber", {fmt::format("{:#x}", number), false});
+  return block && block->is_object() ? std::string(block->at("hash").as_string()) : "";
+}
+
 void mine(const DevChain& chain, int blocks) {
   const auto mined = rpc(chain, "anvil_mine", {fmt::format("{:#x}", blocks)});
   ASSERT_TRUE(mined) << mined.error().message;
@@ -104,8 +109,9 @@ TEST(dev_chain, is_started_again_with_recent_state_when_it_is_killed) {
   const TempDir dir;
   const auto chain = started(options_in(dir));
   mine(*chain, 50);
-  const auto state = dir / "anvil/state.json";
-  ASSERT_TRUE(eventually([&] { return read_all(state).contains("\"best_block_number\":5"); })) << "written every 5 s";
+  // The copy, which is never half written: anvil may be killed in the middle of its next dump.
+  const auto copy = dir / "anvil/state.good.json";
+  ASSERT_TRUE(eventually([&] { return read_all(copy).contains("\"best_block_number\":5"); })) << "written every 5 s";
   const pid_t first = chain->pid();
   const auto url = chain->rpc_url();
   ::kill(first, SIGKILL);
@@ -113,6 +119,38 @@ TEST(dev_chain, is_started_again_with_recent_state_when_it_is_killed) {
   EXPECT_NE(chain->pid(), first);
   EXPECT_EQ(chain->rpc_url(), url);
   EXPECT_TRUE(chain->healthy()) << "one death is none";
+}
+
+TEST(dev_chain, goes_on_from_its_own_genesis_when_its_first_dump_is_cut_off) {
+  const TempDir dir;
+  const auto chain = started(options_in(dir));
+  const auto genesis = block_hash(*chain, 0);
+  // Until a chain that starts anew would have another genesis: its time is in seconds.
+  ASSERT_TRUE(eventually([&] { return block_number(*chain) >= 2; }));
+  const auto state = dir / "anvil/state.json";
+  const std::string cut = R"({"block":{"number":"0x2"},"accounts":{"0x)";
+  ::kill(chain->pid(), SIGSTOP);  // so that no dump of its own comes between
+  std::ofstream(state, std::ios::binary | std::ios::trunc) << cut;
+  ::kill(chain->pid(), SIGKILL);
+  ASSERT_TRUE(eventually([&] { return chain->restarts() == 1 && block_number(*chain) >= 0; }));
+  EXPECT_EQ(read_all(dir / "anvil/state.broken.json"), cut);
+  EXPECT_EQ(block_hash(*chain, 0), genesis) << "the chain started anew";
+}
+
+TEST(dev_chain, has_a_copy_of_each_dump_before_the_next_is_written) {
+  const TempDir dir;
+  const auto chain = started(options_in(dir));
+  const auto best_block = [&](const char* name) -> std::int64_t {
+    const auto text = read_all(dir / name);
+    const std::string label = "\"best_block_number\":";
+    const auto at = text.find(label);
+    return at == std::string::npos ? -1 : std::atoll(text.c_str() + at + label.size());
+  };
+  mine(*chain, 50);
+  std::int64_t first = -1;
+  ASSERT_TRUE(eventually([&] { return (first = best_block("anvil/state.json")) >= 50; }));
+  ASSERT_TRUE(eventually([&] { return best_block("anvil/state.json") > first; })) << "written every 5 s";
+  EXPECT_GE(best_block("anvil/state.good.json"), first);
 }
 
 TEST(dev_chain, loses_nothing_when_its_owner_is_killed) {

@@ -41,7 +41,7 @@ class BracketCounter {
   bool ended_ = false;
 };
 
-// By way of a new file, so that whoever is killed here leaves the old one.
+// By way of a new file: a process that is killed here leaves the old one.
 void replace_by_copy(const fs::path& from, const fs::path& to) {
   const fs::path unfinished = to.string() + ".new";
   fs::copy_file(from, unfinished, fs::copy_options::overwrite_existing);

@@ -1,10 +1,10 @@
-// The file in which the local chain keeps its state, guarded: anvil rewrites it in place, so an anvil that is
-// killed while it does so leaves half a file, which it then refuses to start from.
+// The file that holds the local chain's state, guarded: anvil rewrites it in place, so an anvil that is killed while it
+// does so leaves half a file, from which it then refuses to start.
 //
 // In `directory`:
 //   state.json         anvil's
 //   state.good.json    our copy of the last whole one
-//   state.broken.json  the last one that was not, kept for whoever wants to look
+//   state.broken.json  the last one that was not whole, for a person who wants to look
 // Blocks on the disk; one thread at a time.
 #pragma once
 
@@ -22,7 +22,7 @@ class ChainState {
   std::uintmax_t size() const;
 
   // Before anvil starts: a broken file gives way to the last good copy (to none when there is no copy), with a
-  // warning. No file at all is a fresh start, whatever copies there are.
+  // warning. No file at all is a fresh start, also when there are copies.
   void prepare();
   // While anvil runs, so that what is copied is what anvil accepts: keeps a copy if the file has changed and is whole
   // just now.

@@ -150,15 +150,15 @@ class DevChain::Supervisor {
   pid_t pid() const { return pid_; }
 
  private:
-  // The edge: whatever goes wrong beyond anvil itself (a full disk, say) ends here, in the log and in healthy().
+  // The edge: a failure beyond anvil itself (a full disk, say) ends here, in the log and in healthy().
   awaitable<> supervise(std::promise<Result<void>> ready) {
     Result<void> up = fail(internal("dev_chain_failed", "not started"));
-    bool told = false;
+    bool answered = false;
     try {
       up = co_await launch();
       if (up) up = co_await learn_accounts();
       ready.set_value(up);
-      told = true;
+      answered = true;
       while (up && !stopping_) {
         co_await watch();
         if (!stopping_) co_await start_again();
@@ -167,11 +167,11 @@ class DevChain::Supervisor {
       const auto error = error_of(std::current_exception());
       log::error("the local chain is no longer watched", error);
       deaths_ = kTooManyDeaths;
-      if (!told) ready.set_value(fail(error));
+      if (!answered) ready.set_value(fail(error));
     }
   }
 
-  // Until it ends.
+  // Until it ends. Every dump is copied soon after it is written: the next one may be cut off.
   awaitable<> watch() {
     auto next_copy = steady_clock::now() + copy_interval();
     while (child_) {
@@ -209,9 +209,9 @@ class DevChain::Supervisor {
     if (child_) co_await child_->stop(kStopPlan);
   }
 
-  // How often it writes its state, and we keep a copy: seldom once that is much to write.
+  // How often it writes its state, and how often we look for a new one to copy: seldom once that is much to write.
   std::chrono::seconds state_interval() const { return state_.size() > kLargeState ? 60s : 5s; }
-  std::chrono::seconds copy_interval() const { return 4 * state_interval(); }
+  std::chrono::milliseconds copy_interval() const { return state_.size() > kLargeState ? 60'000ms : 250ms; }
 
   std::vector<std::string> arguments() const {
     return {options_.program, "--host", "127.0.0.1", "--port", std::to_string(port_), "--chain-id",
@@ -229,7 +229,8 @@ class DevChain::Supervisor {
       state_.set_aside();
       up = co_await launch_once();
     }
-    // Somebody took the port between our look at it and anvil's. Once users know the address it stays.
+    if (up && state_.size() == 0) up = co_await launch_from_first_dump();
+    // Another process took the port between our look at it and anvil's. Once users know the address it stays.
     for (int tries = 0;
          !up && !stopping_ && accounts_.empty() && tries < 3 && up.error().message.contains("Address already in use");
          ++tries) {
@@ -239,6 +240,13 @@ class DevChain::Supervisor {
     }
     if (up) state_.keep_copy();
     co_return up;
+  }
+
+  // A new chain writes its first dump before it is used: one that is cut off later then has a whole one before it, and
+  // the chain goes on from its own genesis. Anvil writes a dump when it is asked to end.
+  awaitable<Result<void>> launch_from_first_dump() {
+    co_await child_->stop(kStopPlan);
+    co_return co_await launch_once();
   }
 
   awaitable<Result<void>> launch_once() {
@@ -256,7 +264,7 @@ class DevChain::Supervisor {
     for (;;) {
       const auto id = co_await call("eth_chainId");
       const bool answered = id && id->is_string() && id->as_string() == fmt::format("{:#x}", kChainId);
-      // Somebody else's anvil on the port would answer the same; ours then ends at once, because it cannot listen.
+      // Another anvil on the port would answer the same; ours then ends at once, because it cannot listen.
       const auto ended = co_await child_->wait_until(steady_clock::now() + (answered ? 100ms : 25ms));
       if (answered && !ended) co_return Result<void>{};
       if (ended || steady_clock::now() >= deadline) {
