@@ -2,13 +2,16 @@
 #include "dev/up.hpp"
 
 #include "cli/exit_code.hpp"
+#include "cli/program_name.hpp"
 #include "cli/verb.hpp"
 
 namespace fencepost::cli {
 namespace {
 
 int up(const UpOptions& options) {
-  const auto ran = run_up(options);
+  auto with_name = options;
+  with_name.program = program_name();
+  const auto ran = run_up(with_name);
   return ran ? kExitDone : report(ran.error());
 }
 

@@ -11,25 +11,22 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <boost/json/serialize.hpp>
-
 #include "evm/dev_accounts.hpp"
 #include "node/node.hpp"
-#include "node/system_routes.hpp"
 #include "pg/embedded_cluster.hpp"
 #include "runtime/log.hpp"
 #include "runtime/private_file.hpp"
 
-#include "config/command_config.hpp"
 #include "dev/dev_chain.hpp"
 #include "dev/dev_key.hpp"
+#include "dev/up_config.hpp"
 #include "dev/up_json.hpp"
+#include "dev/welcome.hpp"
 
 namespace fencepost {
 namespace {
 
 namespace fs = std::filesystem;
-namespace json = boost::json;
 
 // "· starting PostgreSQL … 1.2 s": shows that something is going on, and for how long it went on.
 class Step {
@@ -55,19 +52,7 @@ class Step {
   bool failed_ = false;
 };
 
-// What a person or a script needs to use what is up.
-struct Facts {
-  std::string url;
-  Secret api_key;
-  std::string rpc_url;
-  std::int64_t chain_id = 0;
-  std::vector<std::string> signers;
-  std::string dsn;
-  fs::path data_dir;
-  fs::path cluster_dir;
-};
-
-// One that works from here, whatever we listen on.
+// One that works from this machine, also when we listen on every address.
 std::string url_of(const std::string& host, std::uint16_t port) {
   if (host == "0.0.0.0") return fmt::format("http://127.0.0.1:{}", port);
   if (host == "::") return fmt::format("http://[::1]:{}", port);
@@ -82,44 +67,6 @@ Result<fs::path> make_data_dir(const fs::path& wanted) {
   return absolute;
 }
 
-std::string welcome(const Facts& facts) {
-  const auto key = facts.api_key.reveal();
-  std::string out = fmt::format("\nFencepost {} is up.\n\n", version());
-  out += fmt::format("  API       {}   (what it can do: {}/openapi.json)\n", facts.url, facts.url);
-  out += fmt::format("  API key   {}\n", key);
-  if (facts.signers.empty()) {
-    out += fmt::format("  Chain     chain id {}, as configured\n", facts.chain_id);
-  } else {
-    out += fmt::format("  Chain     {}, chain id {}: a block every second, {} funded signers\n", facts.rpc_url,
-                       facts.chain_id, facts.signers.size());
-  }
-  out += fmt::format("  Database  psql '{}'\n", facts.dsn);
-  const auto relative = facts.cluster_dir.lexically_relative(facts.data_dir);
-  const bool apart = relative.empty() || *relative.begin() == "..";
-  out += fmt::format("  Data      {}{}\n", facts.data_dir.string(),
-                     apart ? fmt::format(" and {}", facts.cluster_dir.string()) : "");
-  out += fmt::format("            (delete {} to start afresh; the log is fencepost.log)\n\n", apart ? "both" : "it");
-  out += fmt::format("Try:\n  curl -H 'Authorization: Bearer {}' {}/api/v1/whoami\n", key, facts.url);
-  if (!facts.signers.empty()) {
-    out += fmt::format("  fencepost tx send --data-dir {} --signer {} --to {} --value 1 --wait confirmed\n",
-                       facts.data_dir.string(), facts.signers[0], facts.signers[1]);
-  }
-  out += '\n';
-  out += "Ctrl-C stops all of it; the data stays.\n";
-  return out;
-}
-
-std::string up_json(const Facts& facts) {
-  const json::object out{{"url", facts.url},
-                         {"apiKey", std::string(facts.api_key.reveal())},
-                         {"rpcUrl", facts.rpc_url},
-                         {"chainId", facts.chain_id},
-                         {"signers", json::array(facts.signers.begin(), facts.signers.end())},
-                         {"dsn", facts.dsn},
-                         {"pid", static_cast<std::int64_t>(::getpid())}};
-  return json::serialize(out) + "\n";
-}
-
 // Says that we are up, as long as we are.
 class Announcement {
  public:
@@ -128,7 +75,7 @@ class Announcement {
   Announcement(const Announcement&) = delete;
   Announcement& operator=(const Announcement&) = delete;
 
-  void publish(const Facts& facts) {
+  void publish(const UpFacts& facts) {
     if (const auto written = write_private_file(file_, up_json(facts)); !written) throw Exception(written.error());
     fmt::print("{}", welcome(facts));
     std::fflush(stdout);
@@ -142,25 +89,6 @@ class Announcement {
  private:
   fs::path file_;
 };
-
-// The flags of `up`, and what it has started, as configuration on top of the user's own.
-CommandConfig with_parts(const UpOptions& options, const std::string& dsn, const DevChain* chain,
-                         const fs::path& data_dir) {
-  CommandConfig all{.file = options.config_file};
-  auto& overrides = all.overrides;
-  overrides.push_back({"up", "database.dsn", dsn});
-  if (options.port) overrides.push_back({"--port", "http.port", std::to_string(*options.port)});
-  overrides.push_back({"up", "log.file", (data_dir / "fencepost.log").string()});
-  if (chain != nullptr) {
-    overrides.push_back({"up", "chains[0].name", "dev"});
-    overrides.push_back({"up", "chains[0].chain_id", std::to_string(chain->chain_id())});
-    overrides.push_back({"up", "chains[0].rpc_urls", chain->rpc_url()});
-    overrides.push_back({"up", "chains[0].confirmations.required", "2"});
-    overrides.push_back({"up", "chains[0].max_in_flight", "16"});
-    overrides.push_back({"up", "chains[0].shared", "true"});  // whoever tries things out uses cast as well
-  }
-  return all;
-}
 
 Result<std::unique_ptr<pg::EmbeddedCluster>> start_cluster(const fs::path& data_dir) {
   Step step("starting PostgreSQL");
@@ -209,10 +137,12 @@ Result<void> run(const UpOptions& options, const fs::path& data_dir) {
   // Only to learn whether the user brings a chain: with a mistake in it, better fail before anything starts.
   const auto asked = load_command_config({.file = options.config_file}, {}, KeyFiles::kOpened);
   if (!asked) return fail(asked.error());
-  log::init({.level = asked->log.level,
-             .format = asked->log.format,
-             .file = (data_dir / "fencepost.log").string(),
-             .echo_warnings = true});
+  const auto log_file = asked->log.file.empty() ? (data_dir / "fencepost.log").string() : asked->log.file;
+  log::init({.level = asked->log.level, .format = asked->log.format, .file = log_file, .echo_warnings = true});
+  for (const auto& warning : asked->warnings) log::warn(warning);
+  if (!asked->database.dsn.empty()) {
+    log::warn("'up' uses its own PostgreSQL and ignores database.dsn; 'serve' uses it");
+  }
 
   auto cluster = start_cluster(data_dir);
   if (!cluster) return fail(cluster.error());
@@ -222,7 +152,12 @@ Result<void> run(const UpOptions& options, const fs::path& data_dir) {
     if (!started) return fail(started.error());
     chain = std::move(*started);
   }
-  auto config = load_command_config(with_parts(options, (*cluster)->dsn(), chain.get(), data_dir), {"database.dsn"});
+  UpParts parts{.dsn = (*cluster)->dsn(), .log_file = log_file, .port = options.port};
+  if (chain) {
+    parts.chain_url = chain->rpc_url();
+    parts.chain_id = static_cast<std::int64_t>(chain->chain_id());
+  }
+  auto config = load_command_config(up_config(options.config_file, parts), {"database.dsn"});
   if (!config) return fail(config.error());
   if (chain) {
     config->dev = true;
@@ -241,7 +176,10 @@ Result<void> run(const UpOptions& options, const fs::path& data_dir) {
                           .signers = chain ? chain->accounts() : std::vector<std::string>{},
                           .dsn = (*cluster)->dsn(),
                           .data_dir = data_dir,
-                          .cluster_dir = (*cluster)->data_dir()});
+                          .cluster_dir = (*cluster)->data_dir(),
+                          .log_file = log_file,
+                          .program = options.program,
+                          .data_dir_flag = data_dir_flag(options.data_dir, fs::current_path())});
   };
   const auto abandon = [&] { announcement.withdraw(); };
   const auto outcome = run_beside(

@@ -14,6 +14,7 @@ struct UpOptions {
   std::filesystem::path data_dir = "var";
   std::optional<std::uint16_t> port;  // none: as configured
   std::string config_file;            // empty: FENCEPOST_CONFIG, or none
+  std::string program = "fencepost";  // as the user starts it, for the commands that are printed
 };
 
 // Starts everything, runs until a signal stops it, and stops everything. Prints what a person needs to use it.

@@ -1,0 +1,75 @@
+#include "dev/up_config.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fencepost {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+const UpParts kParts{.dsn = "dbname=up",
+                     .chain_url = "http://127.0.0.1:8545",
+                     .chain_id = 31337,
+                     .log_file = "/data/fencepost.log",
+                     .port = std::nullopt};
+
+Config config_of(const Environment& environment, const std::string& yaml = "", const UpParts& parts = kParts) {
+  const auto from = up_config("", parts);
+  auto config = load_config({.file = ConfigFile{"f.yaml", yaml},
+                             .environment = environment,
+                             .flags = from.overrides,
+                             .defaults = from.defaults,
+                             .required = {"database.dsn"}});
+  if (!config) throw Exception(config.error());
+  return std::move(*config);
+}
+
+tx::ChainOptions dev_chain(const Config& config) {
+  EXPECT_EQ(config.chains.size(), 1U);
+  return chain_options(config, config.chains.at(0));
+}
+
+TEST(up_config, has_defaults_for_a_desk) {
+  const auto config = config_of({});
+  EXPECT_EQ(config.log.file, "/data/fencepost.log");
+  const auto chain = dev_chain(config);
+  EXPECT_EQ(chain.chain_id, 31337);
+  EXPECT_EQ(chain.max_in_flight, 16);
+  EXPECT_EQ(chain.confirmations.required.depth, 2U);
+  EXPECT_TRUE(chain.shared);
+}
+
+TEST(up_config, the_environment_beats_the_file_beats_these_defaults) {
+  const std::string yaml = "tx: {max_in_flight: 5, shared: false}\nconfirmations: {required: 7}\n";
+  const auto by_file = dev_chain(config_of({}, yaml));
+  EXPECT_EQ(by_file.max_in_flight, 5);
+  EXPECT_EQ(by_file.confirmations.required.depth, 7U);
+  EXPECT_FALSE(by_file.shared);
+  const auto config = config_of({{"FENCEPOST_TX_MAX_IN_FLIGHT", "100"}, {"FENCEPOST_LOG_FILE", "/x"}}, yaml);
+  EXPECT_EQ(config.log.file, "/x");
+  EXPECT_EQ(dev_chain(config).max_in_flight, 100);
+}
+
+TEST(up_config, a_flag_beats_the_environment) {
+  auto parts = kParts;
+  EXPECT_EQ(config_of({{"FENCEPOST_HTTP_PORT", "9001"}}).http.port, 9001);
+  parts.port = 9002;
+  EXPECT_EQ(config_of({{"FENCEPOST_HTTP_PORT", "9001"}}, "", parts).http.port, 9002);
+}
+
+TEST(up_config, the_database_is_the_one_that_up_starts) {
+  const auto config = config_of({{"FENCEPOST_DATABASE_DSN", "dbname=other"}}, "database: {dsn: dbname=third}");
+  EXPECT_EQ(config.database.dsn.reveal(), "dbname=up");
+}
+
+TEST(up_config, a_chain_of_the_users_has_the_defaults_of_every_chain) {
+  auto parts = kParts;
+  parts.chain_url = std::nullopt;
+  const auto chain = dev_chain(config_of({}, "chains: [{name: a, chain_id: 1, rpc_urls: [http://a]}]", parts));
+  EXPECT_EQ(chain.chain_id, 1);
+  EXPECT_EQ(chain.max_in_flight, tx::ChainOptions().max_in_flight);
+  EXPECT_FALSE(chain.shared);
+}
+
+}  // namespace
+}  // namespace fencepost
