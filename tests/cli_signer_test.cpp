@@ -1,4 +1,4 @@
-// `fencepost signer new|import|list`: keys on the disk of whoever runs a node.
+// `fencepost signer new|import|list`: keys on the disk of a node.
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ class CliSigner : public testing::Test {
   fs::path key_file_ = dir_ / "key";
 };
 
-TEST_F(CliSigner, a_new_key_is_in_a_file_that_others_can_open_and_nobody_else_can_read) {
+TEST_F(CliSigner, a_new_key_is_in_a_file_that_others_can_open_and_other_users_cannot_read) {
   const auto made = signer({"new", "--password-file", password_file_.string(), "--json"});
   ASSERT_EQ(made.status.code, 0) << made.err;
   const auto facts = json::parse(made.out);
@@ -88,7 +88,9 @@ TEST_F(CliSigner, lists_what_is_there_without_a_password) {
   EXPECT_THAT(listed.out, HasSubstr(std::string(kAddress) + "  UTC--"));
   EXPECT_THAT(listed.out, HasSubstr("not stated"));
 
-  const auto items = json::parse(signer({"list", "--json"}).out).at("items").as_array();
+  const auto page = json::parse(signer({"list", "--json"}).out);
+  EXPECT_TRUE(page.at("nextCursor").is_null());
+  const auto& items = page.at("items").as_array();
   ASSERT_EQ(items.size(), 2U);
   EXPECT_EQ(items[0].at("address").as_string(), kAddress);
   EXPECT_TRUE(items[0].at("problem").is_null());
@@ -120,7 +122,7 @@ TEST_F(CliSigner, imports_a_key_from_a_file_a_pipe_and_another_key_file) {
   EXPECT_EQ(json::parse(moved.out).at("address").as_string(), kAddress);
 }
 
-TEST_F(CliSigner, what_cannot_be_imported_leaves_nothing_and_tells_no_secret) {
+TEST_F(CliSigner, what_cannot_be_imported_leaves_nothing_and_shows_no_secret) {
   const auto with_password = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "import");
     arguments.insert(arguments.end(), {"--password-file", password_file_.string()});
@@ -198,11 +200,29 @@ TEST_F(CliSigner, a_node_signs_with_the_keys_of_its_directory) {
   ASSERT_EQ(sent.status.code, 0) << sent.out << sent.err << cluster.describe();
   EXPECT_EQ(cluster.balance(recipient()), 1'000'000'000);
 
-  const auto listed = fencepost({"signer", "list", "--api"}, api);
+  const auto listed = fencepost({"signer", "list"}, api);
   EXPECT_EQ(listed.status.code, 0) << listed.err;
   EXPECT_THAT(listed.out, StartsWith("SIGNER"));
   const auto stored = cluster.sql("SELECT signer FROM signer_lease");
-  EXPECT_THAT(listed.out, ContainsRegex("\n" + stored + " +31337 +node0/[0-9a-f]+ +1 +1 "));
+  EXPECT_THAT(listed.out, ContainsRegex("\n" + stored + " +31337 +node0/[0-9a-f]+ +1 +1 .* 0.99[0-9]+ ether"));
+  const auto of_files = fencepost({"signer", "list", "--keystore-dir", keys_.string()}, api);
+  EXPECT_THAT(of_files.out, StartsWith("ADDRESS")) << "a directory that is given is what is listed";
+}
+
+TEST_F(CliSigner, a_balance_is_null_when_the_chain_does_not_answer) {
+  TxCluster cluster({.proxied = true});
+  const auto signers = [&] {
+    const auto answer = ask({.url = cluster.node(0).url("/api/v1/signers?balances=true"), .key = cluster.key()});
+    EXPECT_EQ(answer.status, 200U) << answer.body;
+    return answer.json();
+  };
+  EXPECT_EQ(signers().at("items").at(0).at("balance").as_string(), "10000000000000000000000");
+  cluster.chain_proxy(0).blackhole();
+  EXPECT_TRUE(signers().at("items").at(0).at("balance").is_null());
+  const auto plain = ask({.url = cluster.node(0).url("/api/v1/signers"), .key = cluster.key()}).json();
+  EXPECT_FALSE(plain.at("items").at(0).as_object().contains("balance")) << "only where it is asked for";
+  const auto bad = ask({.url = cluster.node(0).url("/api/v1/signers?balances=yes"), .key = cluster.key()});
+  EXPECT_EQ(bad.status, 400U);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ std::string fact(const std::string& shown, const std::string& name) {
   return after_label(shown, name + "  ");
 }
 
-// Of the error that was told on stderr.
+// Of the error on stderr.
 std::string code_of(const Finished& failed) {
   return after_label(failed.err, "  code: ");
 }
@@ -145,16 +145,18 @@ TEST(cli_tx, lists_what_is_asked_for) {
   EXPECT_THAT(all, ContainsRegex(ids[0] + "  CONFIRMED  31337  0      0xf39fd6e5….266  0x00000000….000  1 wei  a"));
   EXPECT_EQ(std::ranges::count(all, '\n'), 5);
   EXPECT_THAT(out_of(cluster, {"tx", "list", "--limit", "2"}), HasSubstr("and more: raise --limit\n"));
-  const auto of_one =
-      json_of(cluster, {"tx", "list", "--signer", kWritten, "--state", "CONFIRMED"}).at("items").as_array();
+  const auto page = json_of(cluster, {"tx", "list", "--signer", kWritten, "--state", "CONFIRMED"});
+  EXPECT_TRUE(page.at("nextCursor").is_null());
+  const auto& of_one = page.at("items").as_array();
   ASSERT_EQ(of_one.size(), 3U);
+  EXPECT_TRUE(json_of(cluster, {"tx", "list", "--limit", "2"}).at("nextCursor").is_string());
   EXPECT_EQ(of_one[0].at("txId").as_string(), ids[2]) << "the newest is the first";
   EXPECT_EQ(out_of(cluster, {"tx", "list", "--state", "stuck"}), "no transactions\n");
   EXPECT_EQ(run(cluster, {"tx", "list", "--state", "LOST"}).status.code, 2);
   EXPECT_EQ(run(cluster, {"tx", "list", "--signer", kMistyped}).status.code, 2);
 }
 
-TEST(cli_tx, a_watch_tells_by_its_exit_code_how_it_ended) {
+TEST(cli_tx, a_watch_says_by_its_exit_code_how_it_ended) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   const auto id = send_one(cluster, "watched");
   ASSERT_EQ(run(cluster, {"tx", "watch", id, "--until", "submitted", "--timeout", "30s"}).status.code, 0);
@@ -269,7 +271,7 @@ TEST(cli_tx, a_key_is_bound_to_signers_written_in_any_form) {
   EXPECT_THAT(no_operator.err, HasSubstr("tx:operate"));
 }
 
-TEST(cli_tx, an_operator_mends_what_is_stuck) {
+TEST(cli_tx, an_operator_fixes_what_is_stuck) {
   TxCluster cluster({.settings = {.resubmit_interval = 60s, .stuck_after = 500ms}, .anvil = {"--no-mining"}});
   const auto id = send_one(cluster, "stuck");
   ASSERT_TRUE(cluster.becomes(id, "state", "STUCK")) << cluster.describe();
@@ -297,7 +299,7 @@ TEST(cli_tx, an_operator_mends_what_is_stuck) {
   EXPECT_EQ(code_of(late), "wrong_state");
 }
 
-TEST(cli_tx, an_operator_mends_a_signers_nonces) {
+TEST(cli_tx, an_operator_fixes_a_signers_nonces) {
   TxCluster cluster({.settings = {.resubmit_interval = 60s, .nonce_state_timeout = 1s}, .anvil = {"--no-mining"}});
   const auto elsewhere = [&](std::int64_t nonce) {
     const json::object tx{{"from", signer(0)},

@@ -1,6 +1,9 @@
 // `fencepost up`, as a newcomer meets it.
+#include <algorithm>
 #include <fstream>
+#include <sstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -18,11 +21,30 @@ namespace fencepost::test {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// The commands of this program that the welcome says to try.
+std::vector<std::string> pasted_commands(const std::string& welcome) {
+  std::vector<std::string> out;
+  std::istringstream lines(welcome.substr(std::min(welcome.size(), welcome.find("\nTry"))));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  " + fencepost_program())) out.push_back(line);
+  }
+  return out;
+}
 
 class Up : public testing::Test {
  protected:
-  RunningFencepost start(const std::string& port = "0") {
-    return {{"up", "--data-dir", data_dir().string(), "--port", port}, dir_ / "output"};
+  RunningFencepost start(const std::string& port = "0", const std::vector<std::string>& env = {}) {
+    return {{"up", "--data-dir", data_dir().string(), "--port", port}, dir_ / "output", env};
+  }
+  // `fencepost <arguments>` in the folder that has the data directory as its "var".
+  Finished run_here(std::vector<std::string> arguments, const std::vector<std::string>& env = {}) const {
+    arguments.insert(arguments.begin(), {"sh", "-c", R"(cd "$0" && exec "$@")", dir_.path(), fencepost_program()});
+    return run_command(std::move(arguments), env);
   }
   std::filesystem::path data_dir() const { return dir_ / "var"; }
   std::filesystem::path announcement() const { return data_dir() / "up.json"; }
@@ -60,6 +82,12 @@ TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
   for (const auto* name : {"url", "apiKey", "rpcUrl", "dsn"}) {
     EXPECT_NE(text.find(fact(name)), std::string::npos) << name << " is not in:\n" << text;
   }
+  const auto commands = pasted_commands(text);
+  ASSERT_EQ(commands.size(), 2U) << text;
+  for (const auto& line : commands) {
+    const auto done = run_command({"sh", "-c", line});
+    EXPECT_EQ(done.status.code, 0) << line << "\n" << done.out << done.err;
+  }
   EXPECT_EQ(whoami().status, 200U);
   EXPECT_EQ(ask({.url = fact("url") + "/readyz"}).status, 200U);
   EXPECT_EQ(exec_sql(fact("dsn"), "SELECT count(*) FROM api_key"), "1");
@@ -81,6 +109,48 @@ TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
   EXPECT_TRUE(ended.success()) << ended.to_string() << "\n" << up.output();
   EXPECT_FALSE(std::filesystem::exists(announcement()));
   EXPECT_EQ(leftovers(), "");
+}
+
+TEST_F(Up, commands_find_it_in_var_unless_a_flag_or_the_environment_names_another) {
+  auto up = start();
+  ASSERT_TRUE(comes_up()) << up.output();
+  const auto signers = run_here({"signer", "list"});
+  EXPECT_EQ(signers.status.code, 0) << signers.err;
+  EXPECT_THAT(signers.out, StartsWith("SIGNER"));
+  EXPECT_THAT(signers.out, ContainsRegex("\n0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 +31337 .* 10000 ether"));
+  EXPECT_EQ(std::ranges::count(signers.out, '\n'), 11);
+  const auto keys = run_here({"apikey", "list"});
+  EXPECT_THAT(keys.out, HasSubstr("dev key of fencepost up")) << keys.err;
+  EXPECT_THAT(run_here({"doctor"}).out, HasSubstr("database.dsn from var/up.json"));
+
+  const std::vector<std::string> elsewhere{"FENCEPOST_URL=http://127.0.0.1:1", "FENCEPOST_API_KEY=fp_x",
+                                           "FENCEPOST_DATABASE_DSN=host=127.0.0.1 port=1"};
+  const auto gone = run_here({"tx", "list"}, elsewhere);
+  EXPECT_EQ(gone.status.code, 6);
+  EXPECT_THAT(gone.err, HasSubstr("  url from: FENCEPOST_URL (key from FENCEPOST_API_KEY)\n"));
+  EXPECT_EQ(run_here({"tx", "list", "--data-dir", "var"}, elsewhere).status.code, 0) << "a flag beats the environment";
+  const auto no_database = run_here({"apikey", "list"}, elsewhere);
+  EXPECT_EQ(no_database.status.code, 6) << no_database.err;
+  EXPECT_THAT(no_database.err, HasSubstr("  database from: FENCEPOST_DATABASE_DSN\n"));
+  EXPECT_EQ(run_here({"apikey", "list", "--data-dir", "var"}, elsewhere).status.code, 0);
+
+  const auto wrong_key = run_here({"tx", "list", "--url", fact("url"), "--api-key", "fp_wrong"});
+  EXPECT_EQ(wrong_key.status.code, 1);
+  EXPECT_THAT(wrong_key.err, AllOf(HasSubstr("bad_api_key"), HasSubstr("  url from: --url (key from --api-key)\n")));
+
+  EXPECT_TRUE(up.interrupt().success());
+  const auto down = run_here({"tx", "list"}, {"FENCEPOST_URL=", "FENCEPOST_API_KEY="});
+  EXPECT_EQ(down.status.code, 2);
+  EXPECT_THAT(down.err, HasSubstr("No 'up' runs in ./var"));
+}
+
+TEST_F(Up, the_environment_is_heard_and_a_variable_that_no_key_has_is_a_warning) {
+  auto up = start("0", {"FENCEPOST_CONFIRMATIONS_REQUIRED=5", "FENCEPOST_TX_MAX_INFLIGHT=100"});
+  ASSERT_TRUE(comes_up()) << up.output();
+  const auto chains = ask({.url = fact("url") + "/api/v1/chains", .key = fact("apiKey")}).json();
+  EXPECT_EQ(chains.at("items").at(0).at("confirmationsRequired").as_string(), "5");
+  EXPECT_THAT(up.output(), HasSubstr("FENCEPOST_TX_MAX_INFLIGHT: no such key, ignored; did you mean "
+                                     "FENCEPOST_TX_MAX_IN_FLIGHT?"));
 }
 
 TEST_F(Up, after_kill_9_it_comes_up_again_with_the_same_data) {

@@ -25,7 +25,7 @@ TEST(answer_text, finds_members_and_numbers_of_any_spelling) {
   EXPECT_EQ(int_at(answer, "less"), std::nullopt);
 }
 
-TEST(answer_text, tells_times_for_people) {
+TEST(answer_text, shows_times_for_people) {
   const auto answer = json::parse(R"({"at": "2026-11-15T19:45:18.123456Z", "never": null})");
   EXPECT_EQ(when(answer, "at"), "2026-11-15 19:45:18");
   EXPECT_EQ(when(answer, "at", kToMilliseconds), "2026-11-15 19:45:18.123");

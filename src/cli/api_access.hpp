@@ -19,11 +19,17 @@ struct ApiFlags {
 struct ApiAccess {
   std::string url;  // without a slash at the end
   Secret api_key;
+  // What gave each, for messages: "--url", "FENCEPOST_API_KEY", "var/up.json".
+  std::string url_from = {};
+  std::string key_from = {};
+
+  // "var/up.json", or "FENCEPOST_URL (key from FENCEPOST_API_KEY)".
+  std::string from() const;
 };
 
-// Each of the two from the first that has it: its flag, the flag --data-dir, the environment (FENCEPOST_URL,
-// FENCEPOST_API_KEY), and if none has either, an `up` that runs in its usual place. Errors: `api_unknown` says how to
-// give what is missing; `not_up` when nothing runs where --data-dir points.
+// Each of URL and key from the first that has it: its flag, --data-dir, the environment (FENCEPOST_URL,
+// FENCEPOST_API_KEY), and if none of these has either, an `up` that runs in its usual place. Errors: `api_unknown` says
+// how to give what is missing; `not_up` when nothing runs where --data-dir points.
 Result<ApiAccess> find_api(const ApiFlags& flags, const std::map<std::string, std::string>& environment,
                            const std::string& usual_data_dir = "var");
 

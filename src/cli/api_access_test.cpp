@@ -51,6 +51,20 @@ TEST_F(FindApiTest, a_flag_beats_data_dir_beats_the_environment_beats_the_usual_
   expect_access(find({}, {}, usual), "http://127.0.0.1:2", "fp_usual");
 }
 
+TEST_F(FindApiTest, says_what_gave_url_and_key) {
+  const auto up = up_in("up", kUp);
+  const auto usual = up_in("usual", kUp);
+  const Environment environment{{"FENCEPOST_URL", "http://env/"}, {"FENCEPOST_API_KEY", "fp_env"}};
+  const auto from = [&](const ApiFlags& flags, const Environment& variables) {
+    return find(flags, variables, usual)->from();
+  };
+  EXPECT_EQ(from({.url = "http://x", .api_key = "k", .data_dir = up}, environment), "--url (key from --api-key)");
+  EXPECT_EQ(from({.url = "", .api_key = "", .data_dir = up}, environment), up + "/up.json");
+  EXPECT_EQ(from({.url = "", .api_key = "k", .data_dir = ""}, environment), "FENCEPOST_URL (key from --api-key)");
+  EXPECT_EQ(from({}, environment), "FENCEPOST_URL (key from FENCEPOST_API_KEY)");
+  EXPECT_EQ(from({}, {}), usual + "/up.json");
+}
+
 TEST_F(FindApiTest, the_key_found_by_chance_is_not_sent_to_a_url_given_by_hand) {
   const auto usual = up_in("usual", kUp);
   const auto access = find({.url = "http://elsewhere", .api_key = "", .data_dir = ""}, {}, usual);
@@ -59,10 +73,14 @@ TEST_F(FindApiTest, the_key_found_by_chance_is_not_sent_to_a_url_given_by_hand) 
 }
 
 TEST_F(FindApiTest, says_what_is_missing) {
-  EXPECT_TRUE(find({}, {}, empty_dir()).error().message.starts_with("which node?"));
-  EXPECT_TRUE(find({.url = "http://x", .api_key = "", .data_dir = ""}, {}, empty_dir())
-                  .error()
-                  .message.starts_with("which API key?"));
+  const auto message = [&](const ApiFlags& flags, const Environment& environment) {
+    return find(flags, environment, empty_dir()).error().message;
+  };
+  EXPECT_TRUE(message({}, {}).starts_with("which node? No 'up' runs in ./")) << message({}, {});
+  EXPECT_TRUE(message({.url = "http://x", .api_key = "", .data_dir = ""}, {})
+                  .starts_with("which API key? --url gives a URL without a key."));
+  EXPECT_TRUE(message({}, {{"FENCEPOST_API_KEY", "k"}})
+                  .starts_with("which node? FENCEPOST_API_KEY gives a key without a URL."));
   EXPECT_EQ(find({.url = "", .api_key = "", .data_dir = empty_dir()}, {}, empty_dir()).error().code, "not_up");
 }
 

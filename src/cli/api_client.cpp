@@ -36,11 +36,19 @@ awaitable<Result<http::ClientResponse>> send(http::ClientRequest request) {
   co_return response;
 }
 
+// Which node was asked, and what named it: where it is the wrong one, that is what to correct.
+Error naming(const ApiAccess& access, Error error) {
+  error.with("url", access.url);
+  if (access.url_from.empty()) return error;
+  const bool stale = access.url_from.ends_with("up.json") && error.kind != ErrorKind::kUnauthenticated;
+  return std::move(error.with("url from", access.from() + (stale ? ": does that 'up' still run?" : "")));
+}
+
 Result<http::ClientResponse> call(const ApiAccess& access, http::ClientRequest request) {
   request.url = access.url + request.url;
   request.headers.emplace_back("Authorization", fmt::format("Bearer {}", access.api_key.reveal()));
   auto response = run_blocking(send(std::move(request)));
-  if (!response) return fail(std::move(response.error()).with("url", access.url));
+  if (!response) return fail(naming(access, std::move(response.error())));
   return response;
 }
 
@@ -48,8 +56,9 @@ Result<json::value> call_for_json(const ApiAccess& access, http::ClientRequest r
   const auto response = call(access, std::move(request));
   if (!response) return fail(response.error());
   auto answer = read_answer(*response);
-  if (!answer && answer.error().code == kBadAnswer) answer.error().with("url", access.url);
-  return answer;
+  const bool wrong_node = !answer && answer.error().code == kBadAnswer;
+  const bool wrong_key = !answer && answer.error().kind == ErrorKind::kUnauthenticated;
+  return wrong_node || wrong_key ? fail(naming(access, std::move(answer.error()))) : answer;
 }
 
 bool succeeded(const http::ClientResponse& response) {

@@ -47,5 +47,13 @@ TEST(api_client, a_node_that_is_not_there_is_an_error_with_its_url) {
   EXPECT_NE(answer.error().to_string().find("http://127.0.0.1:1"), std::string::npos);
 }
 
+TEST(api_client, says_what_named_the_node_that_is_not_there) {
+  ApiClient client({"http://127.0.0.1:1", Secret("fp_secret"), "var/up.json", "var/up.json"});
+  const auto answer = client.get("/api/v1/tx");
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_EQ(answer.error().context.back(),
+            (std::pair<std::string, std::string>{"url from", "var/up.json: does that 'up' still run?"}));
+}
+
 }  // namespace
 }  // namespace fencepost::cli

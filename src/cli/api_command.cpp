@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
 #include "base/clock.hpp"

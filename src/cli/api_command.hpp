@@ -34,7 +34,7 @@ Result<std::optional<std::chrono::milliseconds>> read_timeout(const std::string&
 
 struct ItemList {
   boost::json::array items;
-  std::string next_cursor;  // empty: these are all; else where those beyond the limit begin
+  std::string next_cursor;  // where the items beyond the limit begin; empty: there are none
 };
 // Page after page, up to `limit` items. `target` says where a page of so many is, from the cursor on ("": the first).
 Result<ItemList> read_pages(Api& api, std::size_t limit,

@@ -13,7 +13,9 @@
 #include "pg/time.hpp"
 
 #include "cli/api_command.hpp"
+#include "cli/database.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/program_name.hpp"
 #include "cli/verb.hpp"
 
 namespace fencepost::cli {
@@ -86,7 +88,7 @@ std::string status_of(const ApiKey& key, TimePoint now) {
 
 void print_keys(const std::vector<ApiKey>& keys) {
   if (keys.empty()) {
-    fmt::print("no keys yet: fencepost apikey create --label NAME --scope SCOPE\n");
+    fmt::print("no keys yet: {} apikey create --label NAME --scope SCOPE\n", program_name());
     return;
   }
   const auto now = SystemClock().now();
@@ -115,8 +117,8 @@ awaitable<bool> revoke_key_in(pg::Pool& pool, const Uuid& id) {
 }
 
 int create_key(const KeyCreateFlags& flags) {
-  const auto config = load(flags.config, {"database.dsn"});
-  if (!config) return report(config.error());
+  const auto database = need_database(flags.config);
+  if (!database) return report(database.error());
   const auto signers = stored_addresses(flags.signers);
   if (!signers) return report(signers.error());
   SystemClock clock;
@@ -133,7 +135,10 @@ int create_key(const KeyCreateFlags& flags) {
   }
   const auto made = identity::make_key(request, UuidGenerator(clock, random).next(), random);
   if (!made) return report(made.error());
-  with_database(*config, [&](pg::Pool& pool) { return insert_key(pool, made->key); });
+  const auto inserted = at_database(*database, [&] {
+    return with_database(database->config, [&](pg::Pool& pool) { return insert_key(pool, made->key); });
+  });
+  if (!inserted) return report(inserted.error());
   if (flags.json) {
     auto out = key_json(made->key);
     out["createdAt"] = time_json(clock.now());
@@ -147,26 +152,30 @@ int create_key(const KeyCreateFlags& flags) {
 }
 
 int list_keys(const KeyListFlags& flags) {
-  const auto config = load(flags.config, {"database.dsn"});
-  if (!config) return report(config.error());
-  const auto keys = with_database(*config, list_keys_in);
+  const auto database = need_database(flags.config);
+  if (!database) return report(database.error());
+  const auto keys = at_database(*database, [&] { return with_database(database->config, list_keys_in); });
+  if (!keys) return report(keys.error());
   if (!flags.json) {
-    print_keys(keys);
+    print_keys(*keys);
     return kExitDone;
   }
-  json::array out;
-  for (const auto& key : keys) out.push_back(key_json(key));
-  print_json(json_list(std::move(out)));
+  json::array items;
+  for (const auto& key : *keys) items.push_back(key_json(key));
+  print_json(json_list(std::move(items)));
   return kExitDone;
 }
 
 int revoke_key(const KeyRevokeFlags& flags) {
   const auto id = Uuid::parse(flags.key_id);
   if (!id) return report(id.error());
-  const auto config = load(flags.config, {"database.dsn"});
-  if (!config) return report(config.error());
-  const bool revoked = with_database(*config, [&](pg::Pool& pool) { return revoke_key_in(pool, *id); });
-  if (!revoked) return report(not_found("no_such_key", "there is no active key with this id"));
+  const auto database = need_database(flags.config);
+  if (!database) return report(database.error());
+  const auto revoked = at_database(*database, [&] {
+    return with_database(database->config, [&](pg::Pool& pool) { return revoke_key_in(pool, *id); });
+  });
+  if (!revoked) return report(revoked.error());
+  if (!*revoked) return report(not_found("no_such_key", "there is no active key with this id"));
   fmt::print("revoked {}\n", flags.key_id);
   return kExitDone;
 }

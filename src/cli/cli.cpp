@@ -1,5 +1,10 @@
 #include "cli/cli.hpp"
 
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +13,7 @@
 #include "runtime/log.hpp"
 
 #include "cli/exit_code.hpp"
+#include "cli/mistake.hpp"
 #include "cli/nouns.hpp"
 
 namespace fencepost::cli {
@@ -19,6 +25,7 @@ struct Noun {
   void (*add)(CLI::App& noun, Run& run);
 };
 
+// ./fp reads the names from here: it hands every one of them to this program.
 constexpr Noun kNouns[] = {
     {"up", "Start everything on this machine: PostgreSQL, a dev chain, Fencepost", add_up},
     {"serve", "Run a node against your own PostgreSQL", add_serve},
@@ -31,16 +38,29 @@ constexpr Noun kNouns[] = {
     {"transfer", "Have members pay each other, follow it, and audit the money", add_transfer},
 };
 
+std::string version_line() {
+  return fmt::format("fencepost {}", version());
+}
+
 int show_version() {
-  fmt::print("fencepost {}\n", version());
+  fmt::print("{}\n", version_line());
   return kExitDone;
+}
+
+int refuse(const CLI::App& app, const CLI::ParseError& error, std::span<char* const> arguments) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help or --version
+  const auto mistake = explain_mistake(app, std::vector<std::string>(arguments.begin(), arguments.end()));
+  fmt::print(stderr, "fencepost: {}\nTry --help for more.\n", mistake.value_or(error.what()));
+  return kExitUsage;
 }
 
 }  // namespace
 
 int run(int argc, char** argv) {
   CLI::App app{"Fencepost: value that moves later, and exactly once"};
-  app.name("fencepost");
+  const auto* name = std::getenv("FENCEPOST_PROGRAM_NAME");
+  app.name(name != nullptr && *name != '\0' ? name : "fencepost");
+  app.set_version_flag("--version", version_line(), "Show the version");
   app.require_subcommand(1);
   app.footer(kExitCodes);
   Run action;
@@ -49,7 +69,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kExitDone : kExitUsage;
+    return refuse(app, e, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0));
   }
   int code = kExitFailed;
   try {

@@ -12,6 +12,7 @@ namespace {
 int show_config(const ConfigFlags& flags) {
   const auto config = load(flags, {});
   if (!config) return report(config.error());
+  print_warnings(*config);
   fmt::print("{}", config->to_yaml());
   return kExitDone;
 }

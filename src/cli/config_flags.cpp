@@ -1,6 +1,9 @@
 #include "cli/config_flags.hpp"
 
+#include <cstdio>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/json_reader.hpp"
 
@@ -17,6 +20,10 @@ Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required,
     from.overrides.push_back({"--data-dir", "database.dsn", JsonReader(*up, "up.json").field("dsn").string()});
   }
   return load_command_config(from, std::move(required), keys);
+}
+
+void print_warnings(const Config& config) {
+  for (const auto& warning : config.warnings) fmt::print(stderr, "fencepost: warning: {}\n", warning);
 }
 
 }  // namespace fencepost::cli

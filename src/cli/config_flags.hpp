@@ -20,4 +20,7 @@ struct ConfigFlags {
 // The configuration with the flags on top. Errors: as load_command_config, and as read_up_json for --data-dir.
 Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required, KeyFiles keys = KeyFiles::kClosed);
 
+// On stderr, a line each.
+void print_warnings(const Config& config);
+
 }  // namespace fencepost::cli

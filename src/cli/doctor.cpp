@@ -13,6 +13,7 @@
 
 #include "runtime/log.hpp"
 
+#include "cli/database.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/verb.hpp"
 #include "doctor/chain.hpp"
@@ -133,12 +134,24 @@ std::string config_file_of(const ConfigFlags& flags) {
   return variable == nullptr ? "" : variable;
 }
 
+// What the configuration says, what is odd about it, and which database it names.
+Findings config_findings(const Result<DatabaseChoice>& choice, const Result<Config>& config, const std::string& file) {
+  auto findings = doctor::assess_config(config, file);
+  if (!choice) return findings;
+  for (const auto& warning : choice->config.warnings) {
+    findings.push_back(doctor::warned("config", warning, "unset it, or correct its name"));
+  }
+  if (!choice->from.empty()) findings.push_back(doctor::passed("config", "database.dsn from " + choice->from));
+  return findings;
+}
+
 int run_doctor(const DoctorFlags& flags) {
   const Quiet quiet;
   ::signal(SIGPIPE, SIG_IGN);
-  const auto config = load(flags.config, {}, KeyFiles::kOpened);
+  const auto choice = find_database(flags.config, KeyFiles::kOpened);
+  const auto config = choice ? Result<Config>(choice->config) : fail(choice.error());
   FindingsReport findings(flags.json, widest_check(config));
-  findings.add(doctor::assess_config(config, config_file_of(flags.config)));
+  findings.add(config_findings(choice, config, config_file_of(flags.config)));
   if (!config) {
     findings.add(
         {doctor::warned("others", "database, chains and mail were not checked", "fix the configuration first")});

@@ -12,6 +12,7 @@ int serve(const ConfigFlags& flags) {
   const auto config = load(flags, {"database.dsn"}, KeyFiles::kOpened);
   if (!config) return report(config.error());
   log::init({.level = config->log.level, .format = config->log.format, .file = config->log.file});
+  for (const auto& warning : config->warnings) log::warn(warning);
   const auto served = run_node(*config, {});
   return served ? kExitDone : report(served.error());
 }

@@ -13,13 +13,16 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "base/uint256.hpp"
 #include "evm/address.hpp"
 #include "evm/keystore_file.hpp"
 #include "evm/private_key.hpp"
 
+#include "cli/amount.hpp"
 #include "cli/answer_text.hpp"
 #include "cli/api_command.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/program_name.hpp"
 #include "cli/prompt.hpp"
 #include "cli/text_table.hpp"
 #include "cli/tx/view.hpp"
@@ -55,7 +58,7 @@ struct SignerImportFlags {
 struct SignerListFlags {
   KeystoreFlags keystore;
   ApiFlags api;
-  bool from_api = false;  // the signers of a node, instead of the files here
+  bool from_api = false;  // the signers of a node, also when there is a keystore directory
   bool json = false;
 };
 
@@ -69,8 +72,8 @@ struct SignerOperateFlags {
   bool json = false;
 };
 
-// The directory, and a password if there is one.
-Result<KeystoreConfig> keystore_of(const KeystoreFlags& flags) {
+// The directory, empty when none is given, and a password if there is one.
+Result<KeystoreConfig> find_keystore(const KeystoreFlags& flags) {
   ConfigFlags config;
   config.config_file = flags.config_file;
   if (!flags.directory.empty()) {
@@ -81,10 +84,16 @@ Result<KeystoreConfig> keystore_of(const KeystoreFlags& flags) {
   }
   auto loaded = load(config, {});
   if (!loaded) return fail(loaded.error());
-  if (loaded->keystore.directory.empty()) {
+  print_warnings(*loaded);
+  return std::move(loaded->keystore);
+}
+
+Result<KeystoreConfig> keystore_of(const KeystoreFlags& flags) {
+  auto keystore = find_keystore(flags);
+  if (keystore && keystore->directory.empty()) {
     return fail(invalid("no_keystore", "which directory? Give --keystore-dir, or set keystore.directory"));
   }
-  return std::move(loaded->keystore);
+  return keystore;
 }
 
 // Twice, since a mistyped password loses the key.
@@ -151,10 +160,8 @@ KeyFile look_into(const fs::path& file) {
   return {file, keystore->address ? evm::checksum_address(*keystore->address) : "", ""};
 }
 
-int list_files(const SignerListFlags& flags) {
-  const auto keystore = keystore_of(flags.keystore);
-  if (!keystore) return report(keystore.error());
-  const auto files = evm::keystore_files(keystore->directory);
+int list_files(const std::string& directory, bool as_json) {
+  const auto files = evm::keystore_files(directory);
   if (!files) return report(files.error());
   TextTable table({"ADDRESS", "FILE", "PROBLEM"});
   json::array items;
@@ -165,10 +172,10 @@ int list_files(const SignerListFlags& flags) {
                      {"file", file.string()},
                      {"problem", key.problem.empty() ? json::value(nullptr) : json::value(key.problem)}});
   }
-  if (flags.json) {
+  if (as_json) {
     print_json(json_list(std::move(items)));
   } else if (table.empty()) {
-    fmt::print("no keys in {}: fencepost signer new\n", keystore->directory);
+    fmt::print("no keys in {}: {} signer new\n", directory, program_name());
   } else {
     fmt::print("{}", table.text());
   }
@@ -178,7 +185,7 @@ int list_files(const SignerListFlags& flags) {
 int list_from_api(const SignerListFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  return show_answer(api->get("/api/v1/signers"), flags.json, [](const json::value& answer) {
+  return show_answer(api->get("/api/v1/signers?balances=true"), flags.json, [](const json::value& answer) {
     const auto& signers = items_of(answer);
     return signers.empty() ? "no signers\n" : signer_table(signers);
   });
@@ -200,7 +207,20 @@ int import_signer(const SignerImportFlags& flags) {
 }
 
 int list_signers(const SignerListFlags& flags) {
-  return flags.from_api ? list_from_api(flags) : list_files(flags);
+  const auto& [url, api_key, data_dir] = flags.api;
+  const bool names_node = !url.empty() || !api_key.empty() || !data_dir.empty();
+  if (flags.from_api || (names_node && flags.keystore.directory.empty())) return list_from_api(flags);
+  const auto keystore = find_keystore(flags.keystore);
+  if (!keystore) return report(keystore.error());
+  return keystore->directory.empty() ? list_from_api(flags) : list_files(keystore->directory, flags.json);
+}
+
+// "?" when the chain did not answer; empty when the node is too old to say.
+std::string balance_text(const json::value& signer) {
+  const auto* object = signer.if_object();
+  if (object == nullptr || !object->contains("balance")) return "";
+  const auto wei = parse_uint256(text_at(signer, "balance"));
+  return wei ? amount_text(*wei) : "?";
 }
 
 // A transaction that fills the gap, or where numbering goes on.
@@ -254,10 +274,10 @@ void add_signer_import(CLI::App& signer, Run& run) {
 }
 
 void add_signer_list(CLI::App& signer, Run& run) {
-  const auto [command, flags] =
-      add_verb<SignerListFlags>(signer, run, "list", "Show the key files here, or a node's signers", list_signers);
+  const auto [command, flags] = add_verb<SignerListFlags>(
+      signer, run, "list", "Show a node's signers, or the files of a keystore directory", list_signers);
   add_keystore_flags(command, flags->keystore);
-  command.add_flag("--api", flags->from_api, "Ask a node: leaders, nonces, open transactions");
+  command.add_flag("--api", flags->from_api, "Show a node's signers also when keystore.directory is set");
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);
 }
@@ -277,7 +297,8 @@ void add_signer_operation(CLI::App& signer, Run& run, const std::string& name, c
 }  // namespace
 
 std::string signer_table(const json::array& signers) {
-  TextTable table({"SIGNER", "CHAIN", "LEADER", "TOKEN", "NEXT", "ON CHAIN", "OPEN", "OLDEST OPEN (UTC)", ""});
+  TextTable table(
+      {"SIGNER", "CHAIN", "LEADER", "TOKEN", "NEXT", "ON CHAIN", "BALANCE", "OPEN", "OLDEST OPEN (UTC)", ""});
   for (const auto& signer : signers) {
     std::string counts;
     if (const auto* by_state = find_at(signer, "counts"); by_state != nullptr && by_state->is_object()) {
@@ -287,8 +308,8 @@ std::string signer_table(const json::array& signers) {
     }
     const bool reconcile = text_at(signer, "needsReconcile") == "true";
     table.add({text_at(signer, "signer"), text_at(signer, "chainId"), text_at(signer, "leader"),
-               text_at(signer, "fencingToken"), text_at(signer, "nextNonce"), text_at(signer, "chainNonce"), counts,
-               when(signer, "oldestOpen"), reconcile ? "NEEDS RECONCILE" : ""});
+               text_at(signer, "fencingToken"), text_at(signer, "nextNonce"), text_at(signer, "chainNonce"),
+               balance_text(signer), counts, when(signer, "oldestOpen"), reconcile ? "NEEDS RECONCILE" : ""});
   }
   return table.text();
 }

@@ -9,7 +9,7 @@
 namespace fencepost::cli {
 
 // The text without anything that a terminal would obey: control characters become spaces, broken UTF-8 U+FFFD. For
-// whatever comes from a chain, a caller or a server.
+// text from a chain, a caller or a server.
 std::string printable(std::string_view text);
 
 // At most `columns` characters; "…" stands for the rest.

@@ -26,8 +26,10 @@ std::vector<std::string> command(std::vector<std::string> arguments) {
   return arguments;
 }
 
-ChildProcess start(std::vector<std::string> arguments, const std::filesystem::path& output) {
+ChildProcess start(std::vector<std::string> arguments, const std::filesystem::path& output,
+                   const std::vector<std::string>& env) {
   auto child = ChildProcess::start({.argv = command(std::move(arguments)),
+                                    .env = environment_with(env),
                                     .out = Output::file(output),
                                     .err = Output::same_as_out(),
                                     .death_signal = SIGKILL});
@@ -53,8 +55,9 @@ Finished fencepost(std::vector<std::string> arguments, const std::vector<std::st
   return run_command(command(std::move(arguments)), env);
 }
 
-RunningFencepost::RunningFencepost(std::vector<std::string> arguments, std::filesystem::path output)
-    : output_(std::move(output)), child_(start(std::move(arguments), output_)) {}
+RunningFencepost::RunningFencepost(std::vector<std::string> arguments, std::filesystem::path output,
+                                   const std::vector<std::string>& env)
+    : output_(std::move(output)), child_(start(std::move(arguments), output_, env)) {}
 
 RunningFencepost::~RunningFencepost() {
   if (running()) interrupt();

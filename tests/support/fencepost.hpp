@@ -23,7 +23,9 @@ Finished fencepost(std::vector<std::string> arguments, const std::vector<std::st
 // `fencepost <arguments>` in the background. The destructor stops it (SIGINT, then harder).
 class RunningFencepost {
  public:
-  RunningFencepost(std::vector<std::string> arguments, std::filesystem::path output);
+  // `env` is added to ours.
+  RunningFencepost(std::vector<std::string> arguments, std::filesystem::path output,
+                   const std::vector<std::string>& env = {});
   ~RunningFencepost();
 
   pid_t pid() const { return child_.pid(); }

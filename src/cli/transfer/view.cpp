@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kReasonColumns = 40;
+constexpr std::size_t kTransferReasonColumns = 40;
 
 // "balance failed, cooldown ok"
 std::string checks_text(const json::value& transfer) {
@@ -80,7 +80,7 @@ std::string transfer_table(const json::array& transfers) {
   for (const auto& transfer : transfers) {
     table.add({text_at(transfer, "transferId"), text_at(transfer, "status"), text_at(transfer, "initiatorId"),
                text_at(transfer, "targetId"), text_at(transfer, "amount"), retries_text(transfer),
-               when(transfer, "createdAt"), shortened(text_at(transfer, "reason"), kReasonColumns)});
+               when(transfer, "createdAt"), shortened(text_at(transfer, "reason"), kTransferReasonColumns)});
   }
   return table.text();
 }
@@ -98,7 +98,7 @@ std::string statement_table(const json::array& entries) {
   for (const auto& entry : entries) {
     table.add({text_at(entry, "ledgerId"), when(entry, "createdAt"), text_at(entry, "kind"), text_at(entry, "amount"),
                text_at(entry, "balanceAfter"), text_at(entry, "counterpartyId"), text_at(entry, "transferId"),
-               shortened(text_at(entry, "reason"), kReasonColumns)});
+               shortened(text_at(entry, "reason"), kTransferReasonColumns)});
   }
   return table.text();
 }

@@ -1,4 +1,4 @@
-// Transfers, statements and audits, as the API tells them, for a terminal. Pure; for absent members see
+// Transfers, statements and audits, as the API answers them, for a terminal. Pure; for absent members see
 // answer_text.hpp.
 #pragma once
 

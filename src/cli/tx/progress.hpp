@@ -14,13 +14,13 @@ struct TxProgress {
   std::string sub_state;
   bool submitted = false;
   std::optional<std::int64_t> mined_block;
-  std::optional<std::int64_t> head;  // of the chain, when somebody has looked
+  std::optional<std::int64_t> head;  // of the chain; none: not asked for
   std::string required;              // "20", "safe" or "finalized"; empty: not known
 
   bool final() const { return state == "CONFIRMED" || state == "FAILED_FINAL"; }
 };
 
-// Of a transaction as the API tells it.
+// Of a transaction as the API answers it.
 TxProgress read_progress(const boost::json::value& tx);
 // Adds what /api/v1/chains says of its chain.
 void add_chain(TxProgress& progress, const boost::json::value& chains, std::int64_t chain_id);
@@ -31,7 +31,7 @@ enum class Paint { kPlain, kColor };
 // brackets are not needed. One line, no line break.
 std::string progress_line(const TxProgress& progress, Paint paint);
 
-// "19:45:18.123  TRACKING (mined)  in block 7  node-a #12" of a step as the history tells it; no line break.
+// "19:45:18.123  TRACKING (mined)  in block 7  node-a #12" of a step of the history; no line break.
 std::string step_line(const boost::json::value& step, Paint paint);
 
 }  // namespace fencepost::cli

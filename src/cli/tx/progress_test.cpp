@@ -47,7 +47,7 @@ TEST(tx_progress, that_left_the_road_says_where_and_why) {
   EXPECT_EQ(plain(R"({"state": "FAILED_FINAL", "subState": "reverted", "receipt": {"blockNumber": 5}})"),
             "ALLOCATED ▸ TRACKING ▸ mined ▸ [FAILED_FINAL reverted]");
   EXPECT_EQ(plain(R"({"state": "FAILED_FINAL", "firstSubmittedAt": "x",
-                      "subState": "nonce_consumed_elsewhere_by_somebody"})"),
+                      "subState": "nonce_consumed_elsewhere_by_another"})"),
             "ALLOCATED ▸ TRACKING ▸ [FAILED_FINAL nonce_consumed_elsewher…]");
 }
 

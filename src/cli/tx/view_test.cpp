@@ -21,7 +21,7 @@ constexpr auto kTx = R"({
                 "createdAt": "2026-11-15T19:45:18.500000Z"}]
 })";
 
-TEST(tx_view, one_transaction_is_told_in_full) {
+TEST(tx_view, one_transaction_is_shown_in_full) {
   EXPECT_EQ(tx_details(json::parse(kTx)),
             "transaction  0193309a-0000-7000-8000-000000000001\n"
             "state        TRACKING (mined)\n"

@@ -1,0 +1,58 @@
+#include "cli/mistake.hpp"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+
+namespace fencepost::cli {
+namespace {
+
+class Mistake : public testing::Test {
+ protected:
+  Mistake() {
+    app_.name("fencepost");
+    auto* tx = app_.add_subcommand("tx", "");
+    tx->add_subcommand("send", "")->add_option("--signer,-s", text_, "");
+    tx->add_subcommand("list", "");
+    app_.add_subcommand("serve", "")->add_option("--config", text_, "");
+  }
+
+  std::string explained(const std::vector<std::string>& arguments) {
+    return explain_mistake(app_, arguments).value_or("(nothing)");
+  }
+
+ private:
+  CLI::App app_;
+  std::string text_;
+};
+
+TEST_F(Mistake, a_command_that_does_not_exist_is_named_with_the_nearest) {
+  EXPECT_EQ(explained({"sevre"}),
+            "there is no command \"fencepost sevre\"; did you mean \"serve\"?\nCommands of fencepost: tx, serve");
+  EXPECT_EQ(explained({"bogus", "--config", "x"}),
+            "there is no command \"fencepost bogus\"\nCommands of fencepost: tx, serve");
+  EXPECT_EQ(explained({"tx", "sned", "--signer", "x"}),
+            "there is no command \"fencepost tx sned\"; did you mean \"send\"?\nCommands of fencepost tx: send, list");
+}
+
+TEST_F(Mistake, where_a_command_is_missing_there_is_a_choice) {
+  EXPECT_EQ(explained({}), "which command of fencepost? tx, serve");
+  EXPECT_EQ(explained({"tx"}), "which command of fencepost tx? send, list");
+}
+
+TEST_F(Mistake, a_flag_that_does_not_exist_is_named_with_the_nearest) {
+  EXPECT_EQ(explained({"tx", "send", "--singer=0x1"}),
+            "there is no flag \"--singer\" of fencepost tx send; did you mean \"--signer\"?");
+  EXPECT_EQ(explained({"serve", "--config", "x", "--zebra"}), "there is no flag \"--zebra\" of fencepost serve");
+  EXPECT_EQ(explained({"--config", "x"}), "there is no flag \"--config\" of fencepost");
+}
+
+TEST_F(Mistake, what_is_wrong_with_a_value_is_left_to_the_parser) {
+  EXPECT_EQ(explained({"tx", "send", "--signer", "x", "-s"}), "(nothing)");
+  EXPECT_EQ(explained({"serve", "extra", "--", "--zebra"}), "(nothing)");
+}
+
+}  // namespace
+}  // namespace fencepost::cli
