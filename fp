@@ -5,6 +5,7 @@
 # directly (cmake --preset release && cmake --build --preset release).
 set -euo pipefail
 
+caller_dir=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 # --- what is needed, by why -------------------------------------------------------------------------------------
@@ -201,7 +202,28 @@ cmd_build() {
 cmd_up() {
   need "to build, run and test Fencepost"
   build_preset release --target fencepost
-  exec build/release/fencepost up "$@"
+  run_program up "$@"
+}
+
+# --- the program itself -----------------------------------------------------------------------------------------
+
+# Its nouns, from the table in which it lists them: "tx", "signer", …
+program_nouns() { sed -n 's/^    {"\([a-z]*\)", ".*", add_[a-z]*},$/\1/p' src/cli/cli.cpp; }
+
+# In a subshell, so that quietly shows why it failed.
+build_program() (build_preset release --target fencepost)
+
+# run_program NOUN …: in the folder where the user is, so that paths mean what they typed, and with the name by which
+# they started it, so that commands it prints can be pasted.
+run_program() {
+  local program=$PWD/build/release/fencepost
+  if [[ ! -x $program ]]; then
+    # On stderr: the output of the program may be for another program.
+    echo "fp: building Fencepost first, which takes a few minutes" >&2
+    { need "to build, run and test Fencepost" && quietly build_program; } >&2
+  fi
+  cd "$caller_dir"
+  FENCEPOST_PROGRAM_NAME=$0 exec "$program" "$@"
 }
 
 # --- test -------------------------------------------------------------------------------------------------------
@@ -356,6 +378,10 @@ cmd_help() {
 ./fp fmt              formats the code
 ./fp clean            removes what was built
 ./fp help             this
+END
+  printf '\nCommands of the program itself, built first if it is missing (./fp tx --help says more):\n'
+  program_nouns | grep -v '^up$' | paste -sd ' ' | fold -s -w 100 | sed 's/^/  /'
+  cat <<'END'
 
 Whatever a command needs and does not find, it installs first (setup is for doing that ahead of time).
 END
@@ -367,7 +393,9 @@ main() {
   case $command in
     setup | build | up | test | bench | model | lint | fmt | clean | help) "cmd_$command" "$@" ;;
     -h | --help) cmd_help ;;
+    version | --version) run_program --version ;;
     *)
+      if [[ $'\n'$(program_nouns)$'\n' == *$'\n'"$command"$'\n'* ]]; then run_program "$command" "$@"; fi
       cmd_help >&2
       die "unknown command '$command'"
       ;;
