@@ -23,8 +23,8 @@ void FencedRows::add(const SignerLease& lease, const Uuid& id) {
   ids.push_back(id);
 }
 
-// Whoever the owner is: were a lease left unlocked because it has just expired, its owner's renewal in another session
-// could revive it before statement 3 looks.
+// Does not ask for owner or expiry: a lease that has just expired would stay unlocked, and its owner's renewal in
+// another session could revive it before statement 3 looks.
 const Statement sql::kLockLeases{"tx_lease_lock", R"(
   SELECT l.signer
     FROM signer_lease AS l
