@@ -13,6 +13,7 @@
 
 #include "runtime/read_file.hpp"
 #include "tests/support/fencepost.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace fencepost::test {
 namespace {
@@ -114,7 +115,7 @@ void add_matches(Codes& codes, const std::string& text, const std::regex& patter
 template <class F>
 void for_each_source(F use) {
   for (const auto module : kModules) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(FENCEPOST_SOURCE_DIR) / "src" / module)) {
+    for (const auto& entry : fs::recursive_directory_iterator(source_dir() / "src" / module)) {
       const auto name = entry.path().filename().string();
       if (name.ends_with("pp") && !name.contains("test")) use(without_comments(read_file(entry.path())));
     }
@@ -177,7 +178,7 @@ TEST(error_codes, each_has_its_row_in_the_docs) {
     expected.insert(fmt::format("| {} | `{}` | {} | {} |", status, code, meaning, action));
   }
   std::set<std::string> rows;
-  std::istringstream page(read_file(fs::path(FENCEPOST_SOURCE_DIR) / "docs/errors.md"));
+  std::istringstream page(read_file(source_dir() / "docs/errors.md"));
   for (std::string line; std::getline(page, line);) {
     if (std::regex_search(line, std::regex(R"(^\| [0-9]{3} \|)"))) rows.insert(line);
   }

@@ -10,6 +10,7 @@
 
 #include "runtime/read_file.hpp"
 #include "tests/support/fencepost.hpp"
+#include "tests/support/source_dir.hpp"
 #include "transfer/event_type.hpp"
 #include "tx/model/event_type.hpp"
 
@@ -50,7 +51,7 @@ std::set<std::string> captured(const fs::path& folder, const std::set<std::strin
 
 // Events are appended by SQL, which names them, and by steps, which use the enum.
 TEST(event_types, are_those_that_the_sources_append) {
-  const fs::path root = FENCEPOST_SOURCE_DIR;
+  const fs::path root = source_dir();
   const std::regex in_sql("'((?:Tx|Transfer)[A-Z][A-Za-z]*)'");
   auto appended = captured(root / "src", {".cpp", ".hpp"}, in_sql);
   appended.merge(captured(root / "db/migrations", {".sql"}, in_sql));
@@ -64,7 +65,7 @@ TEST(event_types, are_those_that_the_sources_append) {
 
 TEST(event_types, have_a_row_each_in_the_docs) {
   std::vector<Listed> documented;
-  std::istringstream lines(read_file(fs::path(FENCEPOST_SOURCE_DIR) / "docs/events.md"));
+  std::istringstream lines(read_file(source_dir() / "docs/events.md"));
   const std::regex row(R"(^\| `((?:Tx|Transfer)[A-Z][A-Za-z]*)` \| ([^|]*) \| [^|]+ \|$)");
   for (std::string line; std::getline(lines, line);) {
     if (std::smatch found; std::regex_match(line, found, row)) documented.push_back({found[1], found[2]});

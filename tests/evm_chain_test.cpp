@@ -169,7 +169,7 @@ TEST(evm_chain, questions_of_a_node_are_answered) {
     EXPECT_EQ((co_await link.head()).header.number, 80);
     EXPECT_LT((co_await chain.block(BlockTag::kFinalized, std::nullopt))->header.number, 80);
     EXPECT_LT((co_await chain.block(BlockTag::kSafe, std::nullopt))->header.number, 80);
-    EXPECT_EQ(to_decimal(*co_await chain.balance(account(0))), "10000000000000000000000");
+    EXPECT_EQ(to_decimal(*(co_await chain.balances({account(0)})).front()), "10000000000000000000000");
     EXPECT_GT(*co_await chain.gas_price(), 0);
     const auto fees = co_await chain.fee_history(10, 50);
     EXPECT_TRUE(fees.has_value()) << fees.error().to_string();

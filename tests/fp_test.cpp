@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/fencepost.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace fencepost::test {
 namespace {
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsSubsetOf;
 using testing::Not;
 
-const std::string kFp = std::string(FENCEPOST_SOURCE_DIR) + "/fp";
+const std::string kFp = (source_dir() / "fp").string();
 
 // The first word of each line that is indented by two spaces, after the line `heading`.
 std::vector<std::string> listed_after(const std::string& text, const std::string& heading) {

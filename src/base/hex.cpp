@@ -76,11 +76,6 @@ bool is_canonical(std::string_view text, std::size_t digits) {
          std::ranges::all_of(text.substr(kPrefix.size()), is_lower_digit);
 }
 
-Result<void> check_canonical(std::string_view text, std::size_t digits, const char* code) {
-  if (is_canonical(text, digits)) return {};
-  return fail(invalid(code, fmt::format("expected 0x and {} lowercase hex digits, got {}", digits, quote(text, 80))));
-}
-
 }  // namespace
 
 std::string to_hex(std::span<const std::uint8_t> bytes) {
@@ -125,10 +120,8 @@ bool is_hash32(std::string_view text) {
 }
 
 Result<void> check_address(std::string_view text) {
-  return check_canonical(text, 40, "bad_address");
-}
-Result<void> check_hash32(std::string_view text) {
-  return check_canonical(text, 64, "bad_hash");
+  if (is_address(text)) return {};
+  return fail(invalid("bad_address", fmt::format("expected 0x and 40 lowercase hex digits, got {}", quote(text, 80))));
 }
 
 }  // namespace fencepost

@@ -41,8 +41,7 @@ Result<std::array<std::uint8_t, N>> from_hex0x_fixed(std::string_view text) {
 bool is_address(std::string_view text);
 bool is_hash32(std::string_view text);
 
-// The same with a reason: kInvalid "bad_address" or "bad_hash".
+// The same with a reason: kInvalid "bad_address".
 Result<void> check_address(std::string_view text);
-Result<void> check_hash32(std::string_view text);
 
 }  // namespace fencepost

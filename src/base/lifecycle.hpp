@@ -13,9 +13,7 @@
 // a repeated or unknown target, a state that cannot be reached from the first one, or no terminal state in reach
 // of one, does not compile, and the compiler's message names the rule. (A table made at run time throws instead.)
 //
-// The same table serves the pure rules (`allowed`), the guarded SQL
-//   UPDATE door SET state = $1 WHERE id = $2 AND state = ANY($3::text[])   -- $3 = kDoor.from_states_array(to)
-// and the documentation (`mermaid`).
+// The same table serves the pure rules (`allowed`) and the documentation (`mermaid`).
 #pragma once
 
 #include <array>
@@ -89,14 +87,6 @@ class Lifecycle {
   std::vector<std::string_view> terminal_states() const {
     return names_where([&](State state) { return terminal(state); });
   }
-  std::vector<std::string_view> open_states() const {
-    return names_where([&](State state) { return !terminal(state); });
-  }
-
-  // The same as a literal of PostgreSQL's text[]: "{OPEN,CLOSED}". Names need no quoting, by the rule above.
-  std::string from_states_array(State to) const { return array_literal(from_states(to)); }
-  std::string terminal_states_array() const { return array_literal(terminal_states()); }
-  std::string open_states_array() const { return array_literal(open_states()); }
 
   // A Mermaid stateDiagram-v2, ending in a newline.
   std::string mermaid() const {
@@ -163,15 +153,6 @@ class Lifecycle {
       if (wanted(static_cast<State>(i))) out.push_back(names_[i]);
     }
     return out;
-  }
-
-  static std::string array_literal(const std::vector<std::string_view>& names) {
-    std::string out = "{";
-    for (const auto name : names) {
-      if (out.size() > 1) out += ',';
-      out += name;
-    }
-    return out += '}';
   }
 
   static void append_arrow(std::string& out, std::string_view from, std::string_view to, std::string_view label) {

@@ -53,17 +53,9 @@ TEST(lifecycle, every_pair_agrees_with_the_list) {
   }
 }
 
-TEST(lifecycle, splits_states_into_open_and_terminal) {
+TEST(lifecycle, lists_all_states_and_the_terminal_ones) {
   EXPECT_THAT(kParcel.terminal_states(), ElementsAre("DELIVERED", "CANCELLED"));
-  EXPECT_THAT(kParcel.open_states(), ElementsAre("PACKED", "SENT", "LOST"));
   EXPECT_THAT(kParcel.names(), ElementsAre("PACKED", "SENT", "LOST", "DELIVERED", "CANCELLED"));
-}
-
-TEST(lifecycle, speaks_postgres) {
-  EXPECT_EQ(kParcel.from_states_array(Parcel::kDelivered), "{SENT,LOST}");
-  EXPECT_EQ(kParcel.from_states_array(Parcel::kPacked), "{}");
-  EXPECT_EQ(kParcel.terminal_states_array(), "{DELIVERED,CANCELLED}");
-  EXPECT_EQ(kParcel.open_states_array(), "{PACKED,SENT,LOST}");
 }
 
 TEST(lifecycle, draws_itself) {

@@ -30,7 +30,6 @@ class Uuid {
   std::string to_string() const;
 
   constexpr const Raw& bytes() const { return bytes_; }
-  constexpr bool is_nil() const { return *this == Uuid(); }
   constexpr int version() const { return bytes_[6] >> 4; }
 
   // Byte order, which is also the order of the text and, for version 7, of time.

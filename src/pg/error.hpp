@@ -21,7 +21,6 @@ class QueryError : public Exception {
   // Another try of the same transaction may succeed: serialization failure, deadlock, or a prepared statement
   // that the session has lost and the next try prepares anew.
   bool is_retryable() const { return plan_lost_ || sqlstate_ == "40001" || sqlstate_ == "40P01"; }
-  bool is_unique_violation() const { return sqlstate_ == "23505"; }
   bool is_lock_timeout() const { return sqlstate_ == "55P03"; }
   bool is_timeout() const { return sqlstate_ == "57014" || is_lock_timeout(); }
   // The data is at fault (a value that PostgreSQL cannot hold, a constraint): in a batch, one item's.

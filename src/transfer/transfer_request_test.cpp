@@ -59,7 +59,7 @@ TEST(transfer_request, reads_a_transfer) {
   EXPECT_EQ(read.transfer.metadata, members.at("metadata").as_object());
   EXPECT_EQ(read.transfer.expires_hours, 8760);
   EXPECT_EQ(read.transfer.idempotency_key, "order-17");
-  EXPECT_TRUE(read.transfer.transfer_id.is_nil());
+  EXPECT_EQ(read.transfer.transfer_id, Uuid());
 }
 
 TEST(transfer_request, most_of_a_transfer_may_be_left_out) {

@@ -260,11 +260,6 @@ constexpr Statement kFind{"tx_lease_find", R"(
     JOIN signer_lease AS l ON l.chain_id = w.chain_id AND l.signer = w.signer
     LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node)"};
 
-awaitable<std::optional<LeaseView>> find_lease(pg::Pool& pool, SignerKey key, LeaseTimes times) {
-  auto found = co_await find_leases(pool, {std::move(key)}, times);
-  co_return std::move(found.front());
-}
-
 awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std::vector<SignerKey> keys,
                                                              LeaseTimes times) {
   std::vector<std::int64_t> chains;

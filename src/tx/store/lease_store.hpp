@@ -59,8 +59,7 @@ awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerL
 
 inline constexpr std::string_view kLeaseChannel = "fencepost_lease";
 
-awaitable<std::optional<LeaseView>> find_lease(pg::Pool& pool, SignerKey key, LeaseTimes times);
-// One for each, in order.
+// One for each, in order; none where the signer was never led.
 awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std::vector<SignerKey> keys,
                                                              LeaseTimes times);
 

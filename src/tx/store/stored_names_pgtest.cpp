@@ -4,6 +4,7 @@
 #include <set>
 
 #include "runtime/read_file.hpp"
+#include "tests/support/source_dir.hpp"
 #include "tx/model/attempt.hpp"
 #include "tx/model/state.hpp"
 #include "tx/model/sub_state.hpp"
@@ -48,7 +49,7 @@ TEST_F(StoredNames, of_states_attempt_kinds_and_outcomes_are_those_that_the_tabl
 
 TEST_F(StoredNames, of_sub_states_in_the_statements_are_in_the_list) {
   Names used;
-  for (const auto& entry : std::filesystem::directory_iterator(FENCEPOST_SOURCE_DIR "/src/tx/store")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_dir() / "src/tx/store")) {
     const auto name = entry.path().filename().string();
     if (!name.ends_with("_store.cpp")) continue;
     used.merge(captured(read_file(entry.path()), std::regex("sub_state (?:=|IS DISTINCT FROM) '([a-z_]+)'")));
