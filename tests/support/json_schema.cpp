@@ -244,12 +244,16 @@ class Review {
       }
     } else if (keyword == "format" && !kFormats.contains(std::string_view(rule.as_string()))) {
       note(at, "unknown format");
-    } else if (keyword == "pattern") {
-      try {
-        const std::regex compiled{std::string(rule.as_string())};
-      } catch (const std::regex_error& e) {
-        note(at, e.what());
-      }
+    } else if (keyword == "pattern" && !compiles(std::string(rule.as_string()))) {
+      note(at, "the pattern does not compile");
+    }
+  }
+
+  static bool compiles(const std::string& pattern) {
+    try {
+      return std::regex(pattern).mark_count() <= pattern.size();
+    } catch (const std::regex_error&) {
+      return false;
     }
   }
 

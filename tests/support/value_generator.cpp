@@ -1,7 +1,6 @@
 #include "tests/support/value_generator.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
@@ -105,10 +104,9 @@ class Pattern {
     if (c == 't') return '\t';
     if (c == 'r') return '\r';
     if (c != 'u') return c;
-    unsigned code = 0;
-    std::from_chars(rest_.data(), rest_.data() + 4, code, 16);
-    rest_.remove_prefix(4);
-    return static_cast<char>(code);
+    std::string digits;
+    for (int i = 0; i < 4; ++i) digits += take();
+    return static_cast<char>(std::stoi(digits, nullptr, 16));
   }
 
   // Printable ASCII that is, or is not, in the class.
@@ -122,7 +120,7 @@ class Pattern {
         take();
         last = class_char();
       }
-      for (int c = first; c <= last; ++c) listed[static_cast<std::size_t>(c)] = true;
+      for (auto c = static_cast<unsigned char>(first); c <= static_cast<unsigned char>(last); ++c) listed.at(c) = true;
     }
     take();
     std::string choice;
