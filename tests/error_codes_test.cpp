@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 using Codes = std::set<std::string>;
 
 // The modules whose errors a request can meet. The others (config, doctor, dev, cli) only talk to a terminal.
-constexpr std::string_view kModules[] = {"base",     "runtime", "pg",       "http", "evm",
-                                         "identity", "outbox",  "transfer", "tx",   "node"};
+constexpr std::string_view kModules[] = {"base",   "runtime", "pg",       "http", "evm", "identity",
+                                         "outbox", "cluster", "transfer", "tx",   "node"};
 
 // Codes of those modules that never leave the process as they are: an answer has another code in their place.
 const Codes kNeverAnswered = {
@@ -79,6 +79,7 @@ const Codes kNeverAnswered = {
     "unsupported_transaction",
     "wrong_password",
     // Of the start of a node and of the processes that it starts.
+    "bad_finality",
     "bad_listen_address",
     "bad_log_file",
     "cannot_start",

@@ -10,6 +10,9 @@
 #include "node/routes.hpp"
 #include "pg/listener.hpp"
 #include "transfer/transfer_manager.hpp"
+#include "tx/model/attempt.hpp"
+#include "tx/model/event_type.hpp"
+#include "tx/model/sub_state.hpp"
 #include "tx/tx_manager.hpp"
 
 namespace fencepost {
@@ -103,6 +106,24 @@ TEST(openapi, lists_every_state) {
   };
   EXPECT_EQ(listed("TxState"), names(tx::kManagedTx));
   EXPECT_EQ(listed("TransferStatus"), names(transfer::kPendingTransfer));
+}
+
+TEST(openapi, lists_every_sub_state_attempt_and_event) {
+  const auto document = json::parse(openapi_document());
+  const auto& schemas = document.at("components").at("schemas");
+  // A name that is empty stands for null.
+  const auto names = [](const auto& table) {
+    json::array out;
+    for (const auto& row : table) out.push_back(row.name.empty() ? json::value(nullptr) : json::value(row.name));
+    return out;
+  };
+  const auto& attempt = schemas.at("TxAttempt").at("properties");
+  auto outcomes = names(tx::kAttemptOutcomes);
+  outcomes.push_back(nullptr);  // while it is being sent
+  EXPECT_EQ(schemas.at("TxSubState").at("enum"), names(tx::kSubStates));
+  EXPECT_EQ(schemas.at("TxEventType").at("enum"), names(tx::kTxEvents));
+  EXPECT_EQ(attempt.at("kind").at("enum"), names(tx::kAttemptKinds));
+  EXPECT_EQ(attempt.at("outcome").at("enum"), outcomes);
 }
 
 TEST(openapi, lists_every_error_code) {
