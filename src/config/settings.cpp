@@ -76,6 +76,7 @@ std::map<std::string, Target> known_variables(const std::map<std::string, std::s
 // make any two short names look alike.
 std::string suggestion(std::string_view variable, const std::map<std::string, Target>& known) {
   std::vector<std::string_view> names;
+  names.reserve(known.size());
   for (const auto& [name, target] : known) names.push_back(std::string_view(name).substr(kEnvironmentPrefix.size()));
   const auto guess = nearest(variable.substr(kEnvironmentPrefix.size()), names);
   return guess ? fmt::format("; did you mean {}{}?", kEnvironmentPrefix, *guess) : "";

@@ -267,6 +267,7 @@ awaitable<Result<std::int64_t>> EvmConnector::nonce_at(std::string address, std:
 
 awaitable<std::vector<Result<Uint256>>> EvmConnector::balances(std::vector<std::string> addresses) {
   std::vector<RpcCall> calls;
+  calls.reserve(addresses.size());
   for (const auto& address : addresses) calls.push_back({"eth_getBalance", {address, "latest"}});
   auto answers = co_await ask_all(std::move(calls), std::nullopt);
   co_return read_all(std::move(answers), parse_uint256_result);

@@ -66,6 +66,7 @@ bool read_balances(const Request& request) {
 
 awaitable<std::map<SignerKey, Uint256>> balances_of(TxManager& manager, const std::vector<SignerView>& signers) {
   std::vector<SignerKey> keys;
+  keys.reserve(signers.size());
   for (const auto& signer : signers) keys.push_back(signer.key);
   co_return co_await manager.balances(std::move(keys), kBalancesTime);
 }
