@@ -90,7 +90,7 @@ TEST_F(TransferApi, tells_how_the_pool_and_the_money_stand) {
   EXPECT_TRUE(stands_at("transfer_pool_waiting", 0));
   // Also where there is nothing to tell.
   const auto metrics = ask({.url = url("/metrics")}).body;
-  for (const std::string name : {"\npg_notification_queue_usage ", "transfer_pool_oldest_approved_seconds 0",
+  for (const std::string name : {"\nfencepost_pg_notification_queue_usage_ratio ", "transfer_pool_oldest_approved_seconds 0",
                                  "transfer_audit_wrong{check=\"balances_are_their_entries\"} 0"}) {
     EXPECT_NE(metrics.find(name), std::string::npos) << name;
   }

@@ -138,6 +138,8 @@ constexpr ErrorCode kCodes[] = {
     {"rpc_unavailable", 503, "No endpoint of the chain answered.", "Nothing happened. Try again."},
     {"stopping", 503, "The node is stopping.", kWait},
     {"too_many_connections", 503, "The server has all the connections it can hold.", kWait},
+    {"tx_locked", 503, "Another database session holds a lock on the transaction or on its signer.",
+     "Nothing happened. Try again, or end that session."},
     {"bad_version", 505, "The request is neither HTTP/1.1 nor HTTP/1.0.", kCorrect},
 };
 
