@@ -24,30 +24,31 @@ Config config_of(const Environment& environment, const std::string& yaml = "", c
   return std::move(*config);
 }
 
-tx::ChainOptions dev_chain(const Config& config) {
+const ChainConfig& dev_chain(const Config& config) {
   EXPECT_EQ(config.chains.size(), 1U);
-  return chain_options(config, config.chains.at(0));
+  return config.chains.at(0);
 }
 
 TEST(up_config, has_defaults_for_a_desk) {
   const auto config = config_of({});
   EXPECT_EQ(config.log.file, "/data/fencepost.log");
-  const auto chain = dev_chain(config);
+  const auto& chain = dev_chain(config);
   EXPECT_EQ(chain.chain_id, 31337);
-  EXPECT_EQ(chain.max_in_flight, 16);
-  EXPECT_EQ(chain.confirmations.required.depth, 2U);
-  EXPECT_TRUE(chain.shared);
+  EXPECT_EQ(chain.tuning.options.max_in_flight, 16);
+  EXPECT_EQ(chain.tuning.finality.depth, 2U);
+  EXPECT_TRUE(chain.tuning.options.shared);
 }
 
 TEST(up_config, the_environment_beats_the_file_beats_these_defaults) {
   const std::string yaml = "tx: {max_in_flight: 5, shared: false}\nconfirmations: {required: 7}\n";
-  const auto by_file = dev_chain(config_of({}, yaml));
-  EXPECT_EQ(by_file.max_in_flight, 5);
-  EXPECT_EQ(by_file.confirmations.required.depth, 7U);
-  EXPECT_FALSE(by_file.shared);
+  const auto file_config = config_of({}, yaml);
+  const auto& by_file = dev_chain(file_config).tuning;
+  EXPECT_EQ(by_file.options.max_in_flight, 5);
+  EXPECT_EQ(by_file.finality.depth, 7U);
+  EXPECT_FALSE(by_file.options.shared);
   const auto config = config_of({{"FENCEPOST_TX_MAX_IN_FLIGHT", "100"}, {"FENCEPOST_LOG_FILE", "/x"}}, yaml);
   EXPECT_EQ(config.log.file, "/x");
-  EXPECT_EQ(dev_chain(config).max_in_flight, 100);
+  EXPECT_EQ(dev_chain(config).tuning.options.max_in_flight, 100);
 }
 
 TEST(up_config, a_flag_beats_the_environment) {
@@ -65,10 +66,11 @@ TEST(up_config, the_database_is_the_one_that_up_starts) {
 TEST(up_config, a_chain_of_the_users_has_the_defaults_of_every_chain) {
   auto parts = kParts;
   parts.chain_url = std::nullopt;
-  const auto chain = dev_chain(config_of({}, "chains: [{name: a, chain_id: 1, rpc_urls: [http://a]}]", parts));
+  const auto config = config_of({}, "chains: [{name: a, chain_id: 1, rpc_urls: [http://a]}]", parts);
+  const auto& chain = dev_chain(config);
   EXPECT_EQ(chain.chain_id, 1);
-  EXPECT_EQ(chain.max_in_flight, tx::ChainOptions().max_in_flight);
-  EXPECT_FALSE(chain.shared);
+  EXPECT_EQ(chain.tuning.options.max_in_flight, tx::ChainOptions().max_in_flight);
+  EXPECT_FALSE(chain.tuning.options.shared);
 }
 
 }  // namespace
