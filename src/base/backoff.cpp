@@ -7,7 +7,7 @@
 namespace fencepost {
 
 namespace {
-// Longer waits mean nothing, and up to here a double holds every millisecond exactly.
+// No caller needs a longer wait, and a double represents every millisecond up to here exactly.
 constexpr std::chrono::milliseconds kLongestCap = std::chrono::days{366};
 }  // namespace
 
@@ -22,7 +22,7 @@ Backoff::Backoff(const BackoffOptions& options, Random& random)
 std::chrono::milliseconds Backoff::next() {
   const auto steps = static_cast<double>(ceiling().count() + 1);
   const auto wait = static_cast<std::int64_t>(random_.uniform() * steps);
-  // Growth stops at the cap, so no number of attempts overflows anything.
+  // Growth stops at the cap, so no number of attempts overflows the ceiling.
   ceiling_ms_ = std::min(ceiling_ms_ * options_.factor, static_cast<double>(options_.cap.count()));
   ++attempts_;
   return std::chrono::milliseconds{wait};

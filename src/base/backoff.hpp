@@ -1,5 +1,5 @@
-// How long to wait before trying again: exponential, capped, with full jitter, so that many who failed at the
-// same moment do not come back at the same moment.
+// How long to wait before a retry: exponential, capped, with full jitter, so that callers that failed at the same
+// moment do not all retry at the same moment.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ struct BackoffOptions {
   double factor = 2.0;
 };
 
-// Belongs to one thread, as does the Random it is given unless that is thread-safe.
+// Not thread-safe. `random` must outlive this object, and is used on the calling thread.
 class Backoff {
  public:
   // Throws Exception "bad_backoff" unless 0 < initial <= cap <= 366 days and factor >= 1.
@@ -23,12 +23,12 @@ class Backoff {
 
   // A duration drawn evenly from [0, ceiling()]; each call raises the ceiling, up to the cap.
   std::chrono::milliseconds next();
-  // After a success: the next wait is short again.
+  // Call after a success: the next wait starts from `initial` again.
   void reset();
 
-  // The longest that `next` may give.
+  // The longest duration that `next` may return.
   std::chrono::milliseconds ceiling() const;
-  // How many times `next` was asked since the start or the last reset.
+  // How many times `next` was called since construction or the last reset.
   std::uint64_t attempts() const { return attempts_; }
 
  private:

@@ -69,7 +69,7 @@ TEST(backoff, survives_any_number_of_attempts_and_the_longest_cap) {
   for (const auto wait : draw(usual, 100'000)) ASSERT_LE(wait, 1000);
 }
 
-TEST(backoff, refuses_options_that_make_no_sense) {
+TEST(backoff, refuses_options_out_of_range) {
   SeededRandom random(7);
   for (const auto& options : {
            BackoffOptions{.initial = milliseconds{0}},

@@ -1,4 +1,4 @@
-// Time, handed in so that tests own it. Decisions about leases and due rows use the database's clock instead.
+// The current time, injected so that tests control it. Decisions about leases and due rows use the database's clock.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace fencepost {
 
 using TimePoint = std::chrono::sys_time<std::chrono::microseconds>;
 
-// "2026-11-15T19:45:18.123456Z": how the API writes times.
+// Returns e.g. "2026-11-15T19:45:18.123456Z", the form in which the API writes times.
 std::string to_rfc3339(TimePoint time);
 
 class Clock {
@@ -25,7 +25,7 @@ class SystemClock final : public Clock {
   }
 };
 
-// Stands still until told otherwise. Safe to read from any thread.
+// A clock for tests: it moves only by `advance` and `set`. Any thread may call.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(TimePoint start = TimePoint{}) : micros_(start.time_since_epoch().count()) {}

@@ -5,7 +5,7 @@
 namespace fencepost {
 namespace {
 
-TEST(clock, the_manual_one_moves_only_when_told) {
+TEST(clock, a_manual_clock_moves_only_when_it_is_set) {
   const TimePoint start{std::chrono::seconds{1'700'000'000}};
   ManualClock clock(start);
   EXPECT_EQ(clock.now(), start);
@@ -16,7 +16,7 @@ TEST(clock, the_manual_one_moves_only_when_told) {
   EXPECT_EQ(start - clock.now(), std::chrono::hours{1});
 }
 
-TEST(clock, the_system_one_tells_the_time) {
+TEST(clock, the_system_clock_returns_the_current_time) {
   const auto before = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
   const auto now = SystemClock().now();
   const auto after = std::chrono::system_clock::now();

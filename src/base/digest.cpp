@@ -30,7 +30,7 @@ Digest256 hmac_sha256(std::string_view key, std::string_view data) {
   Digest256 out;
   unsigned int size = 0;
   require(key.size() <= 0x7fffffff);
-  // A null key would mean "the key of last time" to OpenSSL, so an empty one points somewhere.
+  // OpenSSL takes a null pointer to mean "the previous key", so an empty key needs a pointer that is not null.
   const void* key_bytes = key.empty() ? "" : key.data();
   require(HMAC(EVP_sha256(), key_bytes, static_cast<int>(key.size()), bytes_of(data), data.size(), out.data(), &size) !=
               nullptr &&

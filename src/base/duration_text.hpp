@@ -9,11 +9,11 @@
 
 namespace fencepost {
 
-// One whole number without leading zeros and one unit, nothing between or around. kInvalid "bad_duration"
-// otherwise, and for more than 10000 days, so that sums of durations never overflow. "0s" is a duration.
+// Accepts one whole number without leading zeros and one unit, without spaces. "0s" is valid. Anything else, and more
+// than 10000 days (so that sums of durations never overflow), is kInvalid "bad_duration".
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-// In the largest unit that divides it evenly: 90 s is "90s", 120 s is "2m". Reading it back gives the same.
+// Uses the largest unit that divides the duration evenly: 90 s is "90s", 120 s is "2m". `parse_duration` reads it back.
 std::string duration_text(std::chrono::milliseconds duration);
 
 }  // namespace fencepost

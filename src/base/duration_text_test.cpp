@@ -52,7 +52,7 @@ TEST(duration_text, refuses_everything_else) {
   }
 }
 
-TEST(duration_text, writes_what_reads_back_the_same) {
+TEST(duration_text, parses_its_own_output) {
   EXPECT_EQ(duration_text(milliseconds{0}), "0s");
   EXPECT_EQ(duration_text(milliseconds{1500}), "1500ms");
   EXPECT_EQ(duration_text(std::chrono::seconds{90}), "90s");

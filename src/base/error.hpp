@@ -1,9 +1,9 @@
-// How anything in Fencepost says that it went wrong.
+// How Fencepost reports failures.
 //
-// Two roads, never mixed:
-//   Result<T>   an outcome the caller decides on: not found, conflict, not the leader, would revert.
-//   Exception   what only the edge can handle: a lost connection, a broken invariant. Caught in exactly two
-//               places, the request handler and the worker loop.
+// There are two ways, and a function uses one of them for each failure:
+//   Result<T>   for an outcome that the caller decides on: not found, conflict, not the leader, would revert.
+//   Exception   for a failure that only the edge can handle: a lost connection, a broken invariant. It is caught in
+//               exactly two places, the request handler and the worker loop.
 // Both carry an Error, so both become the same log line and the same problem document.
 #pragma once
 
@@ -18,19 +18,19 @@
 
 namespace fencepost {
 
-// What sort of failure it is, in terms a caller can act on. http/ maps each to one status code.
+// The kind of a failure, by what the caller can do about it. http/ maps each kind to one status code.
 enum class ErrorKind {
-  kInvalid,          // the request is wrong and will stay wrong            400
-  kUnauthenticated,  // who are you?                                         401
-  kForbidden,        // we know you, and no                                  403
-  kNotFound,         //                                                      404
-  kConflict,         // the state of things forbids it now                   409
-  kTooLarge,         //                                                      413
-  kUnprocessable,    // well-formed, but it cannot be done                   422
-  kRateLimited,      // slow down                                            429
-  kInternal,         // a bug, or a world we did not expect                  500
-  kUnavailable,      // try again later, or: the outcome is not known        503
-  kTimeout,          //                                                      504
+  kInvalid,          // the request is malformed: a retry fails the same way  400
+  kUnauthenticated,  // no valid credentials                                  401
+  kForbidden,        // the caller is known but lacks the right               403
+  kNotFound,         //                                                       404
+  kConflict,         // the current state does not allow the request          409
+  kTooLarge,         //                                                       413
+  kUnprocessable,    // well-formed, but impossible to carry out              422
+  kRateLimited,      // too many requests: retry later                        429
+  kInternal,         // a bug, or a failure of the environment                500
+  kUnavailable,      // retry later, or the outcome is unknown (see the code) 503
+  kTimeout,          //                                                       504
 };
 
 struct Error {
@@ -38,12 +38,12 @@ struct Error {
 
   ErrorKind kind = ErrorKind::kInternal;
   std::string code;     // stable and machine-readable, e.g. "request_conflict"
-  std::string message;  // one sentence for a person; says what to do where that is known
-  Context context;      // what a reader needs to find the row, the line, the peer
+  std::string message;  // one sentence for a person: what is wrong and, where known, what to do
+  Context context;      // what the reader needs to find the row, the request or the peer
   std::optional<std::chrono::seconds> retry_after;
-  std::string cause;  // for the log only: what the outside world said, which may name hosts, users and files
+  std::string cause;  // for the log only: the text of the database, peer or OS, which may name hosts, users and files
 
-  // Adds one fact; chains: `return invalid("bad_nonce", "…").with("signer", s);`
+  // Adds one entry to the context; calls chain: `return invalid("bad_nonce", "…").with("signer", s);`
   Error& with(std::string key, std::string value) & {
     context.emplace_back(std::move(key), std::move(value));
     return *this;
@@ -70,7 +70,7 @@ struct Error {
 template <class T>
 using Result = std::expected<T, Error>;
 
-// `return fail(not_found("no_such_tx", "…"));` in any function that returns a Result.
+// Turns an Error into a failed Result: `return fail(not_found("no_such_tx", "…"));`
 inline std::unexpected<Error> fail(Error error) {
   return std::unexpected<Error>(std::move(error));
 }
@@ -103,7 +103,7 @@ class Exception : public std::exception {
   std::string what_;
 };
 
-// What an exception of any type says, as an Error: an Exception's own, "internal" for the rest.
+// The Error of an Exception; for any other exception, an Error with code "internal" and the exception's text.
 Error error_of(const std::exception_ptr& exception);
 
 }  // namespace fencepost

@@ -22,7 +22,7 @@ TEST(error, each_maker_sets_its_kind) {
   EXPECT_EQ(internal("c", "m").kind, ErrorKind::kInternal);
 }
 
-TEST(error, context_grows_on_values_and_on_variables) {
+TEST(error, context_can_be_added_to_temporaries_and_to_variables) {
   auto error = conflict("request_conflict", "m").with("a", "1");
   error.with("b", "2").with("c", "3");
   EXPECT_EQ(error.context, (Error::Context{{"a", "1"}, {"b", "2"}, {"c", "3"}}));
@@ -39,7 +39,7 @@ TEST(error, travels_in_a_result_and_in_an_exception) {
   EXPECT_STREQ(exception.what(), "taken [request_conflict] id=1");
 }
 
-TEST(error, is_what_an_exception_of_any_type_says) {
+TEST(error, is_made_from_an_exception_of_any_type) {
   const auto error = not_found("gone", "gone");
   EXPECT_EQ(error_of(std::make_exception_ptr(Exception(error))), error);
   EXPECT_EQ(error_of(std::make_exception_ptr(std::runtime_error("boom"))), internal("internal", "boom"));

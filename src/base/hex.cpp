@@ -27,7 +27,7 @@ Error bad_hex(std::string reason) {
   return invalid("bad_hex", std::move(reason));
 }
 
-// `offset` is where the digits start in the text the caller was given, so that positions fit that text.
+// `offset` is where the digits start in the full text, so that reported positions refer to the full text.
 Result<void> decode_digits(std::string_view digits, std::size_t offset, std::span<std::uint8_t> out) {
   for (std::size_t i = 0; i < digits.size(); ++i) {
     const auto value = digit_value(digits[i]);

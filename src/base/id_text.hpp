@@ -1,5 +1,5 @@
-// Ids of 64 bits as text, the one form in which paths, queries, bodies and configuration write them: decimal digits
-// without sign and without leading zeros, up to 2^63 - 1. Two texts are then the same id exactly when they are equal.
+// 64-bit ids as text, in the one form that paths, queries, bodies and configuration use: decimal digits without a sign
+// and without leading zeros, up to 2^63 - 1. Each id has exactly one spelling, so texts can be compared as they are.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace fencepost {
 
-// What an error message calls the form.
+// The form, as error messages describe it.
 inline constexpr std::string_view kIdForm = "decimal digits without leading zeros, up to 9223372036854775807";
 
-// Nothing when the text is not of that form.
+// Returns nullopt when the text does not have that form.
 std::optional<std::int64_t> parse_id(std::string_view text);
 
 }  // namespace fencepost

@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 using Code = json::error_code;
 
-// Builds the document like Boost.JSON's own parser does, and refuses what that one would let pass.
+// Builds the document as Boost.JSON's own parser does, and also refuses repeated keys and numbers that lose precision.
 class StrictHandler {
  public:
   static constexpr std::size_t max_object_size = json::object::max_size();
@@ -27,7 +27,7 @@ class StrictHandler {
   static constexpr std::size_t max_string_size = json::string::max_size();
 
   json::value release() { return stack_.release(); }
-  // Why this handler refused; empty when it was the parser.
+  // Why this handler refused the text; empty when the parser refused it.
   const std::string& refusal() const { return refusal_; }
 
   bool on_document_begin(Code&) { return stack_.reset(), true; }
@@ -69,7 +69,7 @@ class StrictHandler {
   bool on_comment(json::string_view, Code&) { return true; }
 
  private:
-  // The last `count` keys are those of the object that ends here: objects inside it took theirs away.
+  // The last `count` keys are those of the object that ends here: nested objects have removed theirs already.
   bool check_keys(std::size_t count, Code& ec) {
     const auto first = keys_.end() - static_cast<std::ptrdiff_t>(count);
     std::sort(first, keys_.end());
@@ -104,7 +104,11 @@ Error bad_json(std::string_view text, std::size_t offset, std::string_view reaso
 
 Result<json::value> parse_json(std::string_view text, std::size_t max_bytes) {
   if (text.size() > max_bytes) {
-    return fail({ErrorKind::kTooLarge, "json_too_large", fmt::format("over {} bytes of JSON", max_bytes), {}, {}});
+    return fail({ErrorKind::kTooLarge,
+                 "json_too_large",
+                 fmt::format("the JSON text is longer than {} bytes", max_bytes),
+                 {},
+                 {}});
   }
   json::parse_options options;
   options.max_depth = kJsonMaxDepth;

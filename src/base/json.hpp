@@ -1,4 +1,4 @@
-// JSON text from outside, read strictly. base/json_reader.hpp takes the values out.
+// Strict parsing of untrusted JSON text. base/json_reader.hpp reads values from the parsed document.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@ namespace fencepost {
 
 inline constexpr std::size_t kJsonMaxDepth = 32;
 
-// The document, or
+// Returns the document, or
 //   kTooLarge "json_too_large"   more than `max_bytes`
 //   kInvalid  "bad_json"         with line and column: not JSON, more than one document, nesting over
 //                                kJsonMaxDepth, a repeated key, or a number that fits neither 64 bits nor a double.
-//                                (Boost.JSON alone would keep the last of two equal keys, and turn an integer
-//                                over 64 bits into a double that is not quite it.)
+//                                (Boost.JSON alone keeps the last of two equal keys, and rounds an integer over 64 bits
+//                                to a double.)
 Result<boost::json::value> parse_json(std::string_view text, std::size_t max_bytes);
 
-// null where there is none.
+// JSON null for nullopt.
 template <class T>
 boost::json::value optional_json(const std::optional<T>& value) {
   return value ? boost::json::value(*value) : boost::json::value(nullptr);
 }
 
-// What a value is, for the tail of an error message: `"abc"`, `number 5`, `an object`. Never long, never with
+// Describes a value for the end of an error message: `"abc"`, `number 5`, `an object`. The text is short and has no
 // control characters.
 std::string describe_json(const boost::json::value& value);
 

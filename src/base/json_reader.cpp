@@ -62,7 +62,7 @@ bool JsonReader::boolean() const {
 std::int64_t JsonReader::int64(std::int64_t min, std::int64_t max) const {
   const auto& v = value();
   if (!v.is_int64() && !v.is_uint64()) reject_type("an integer");
-  // What is stored as uint64 is beyond int64's range.
+  // Boost.JSON stores an integer as uint64 only when it exceeds the range of int64.
   if (!v.is_int64() || v.get_int64() < min || v.get_int64() > max) {
     reject_type(fmt::format("an integer from {} to {}", min, max));
   }

@@ -1,4 +1,4 @@
-// Takes values out of a JSON document, and says exactly which one is wrong:
+// Reads values from a JSON document, and reports exactly which one is wrong:
 //
 //   JsonReader in(body);
 //   in.reject_unknown({"payload", "label", "mode"});
@@ -8,9 +8,8 @@
 //
 //   payload.value: expected decimal or 0x string, got "12z" [bad_request] field=payload.value
 //
-// A getter that finds the wrong thing throws Exception (kInvalid "bad_request", context `field`): a malformed
-// request is for the edge to answer, and the code between reads like the document. A reader is a view: the
-// document must outlive it.
+// A getter that finds a wrong type or value throws Exception (kInvalid "bad_request", context `field`), which the
+// request handler turns into the answer. Requires: the document outlives the reader, which is only a view.
 #pragma once
 
 #include <array>
@@ -33,12 +32,12 @@ namespace fencepost {
 
 class JsonReader {
  public:
-  // `name` is what errors call the document itself.
+  // Errors call the document itself `name`.
   explicit JsonReader(const boost::json::value& document, std::string_view name = "body");
 
-  // A member of this object. An absent member is no error yet: its getters say "is required", the optional ones
-  // give nullopt, and its own members are absent too. A JSON null is not `present` either. Throws when this is
-  // neither an object nor absent.
+  // A member of this object. An absent member is not an error yet: its getters throw "is required", its optional
+  // getters return nullopt, and its own members are absent too. A JSON null is not `present` either. Throws when
+  // this value is neither an object nor absent.
   JsonReader field(std::string_view key) const;
   bool present() const;
   // "payload.items[3].value"; empty for the document itself.
@@ -55,30 +54,30 @@ class JsonReader {
                      std::int64_t max = std::numeric_limits<std::int64_t>::max()) const;
   std::uint64_t uint64(std::uint64_t min = 0, std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) const;
 
-  // A string of decimal digits or a 0x quantity, up to 2^256 - 1 (uint256.hpp says which forms). The answer is
-  // always decimal: how amounts are stored.
+  // A string of decimal digits or a 0x quantity, up to 2^256 - 1 (uint256.hpp lists the forms). Always
+  // returns decimal digits, the form in which amounts are stored.
   std::string uint256_text() const;
-  // An id that JavaScript would round, hence a string: decimal digits without leading zeros, up to 2^63 - 1.
+  // A 64-bit id, sent as a string because JavaScript would round the number. base/id_text.hpp defines the form.
   std::int64_t int64_text() const;
   Uuid uuid() const;
 
   // The elements; at most `max_size`.
   std::vector<JsonReader> array(std::size_t max_size) const;
 
-  // The enumerator whose name the string is; the error lists the names.
+  // The enumerator that the string names; the error lists the valid names.
   template <class Enum, std::size_t N>
   Enum one_of(const std::array<std::pair<std::string_view, Enum>, N>& table) const {
     std::array<std::string_view, N> names;
     for (std::size_t i = 0; i < N; ++i) names[i] = table[i].first;
     return table[index_of(names)].second;
   }
-  // The index of the name the string is, for tables of another form.
+  // The index in `names` of the string, for tables of another form.
   std::size_t index_of(std::span<const std::string_view> names) const;
 
-  // Throws when this object has a member that is not listed, naming it and the nearest one that is.
+  // Throws when this object has a member that is not in `known`; the error names it and the nearest known one.
   void reject_unknown(std::initializer_list<std::string_view> known) const;
 
-  // For rules of the caller's own: throws with this value's path in front, `in.reject("bad_address", "expected …")`.
+  // For the caller's own rules: throws with this value's path before the reason, `in.reject("bad_address", "…")`.
   [[noreturn]] void reject(std::string code, std::string_view reason) const;
 
  private:

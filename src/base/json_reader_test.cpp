@@ -124,7 +124,7 @@ TEST(json_reader, names_the_field_and_what_it_got) {
   }
 }
 
-TEST(json_reader, shows_little_of_a_hostile_value) {
+TEST(json_reader, shows_at_most_64_bytes_of_a_value_and_escapes_it) {
   const auto error =
       error_from("{\"n\":\"" + std::string(5000, 'x') + "\"}", [](const auto& in) { in.field("n").int64(); });
   EXPECT_EQ(error.message, "n: expected an integer, got \"" + std::string(64, 'x') + "…\"");

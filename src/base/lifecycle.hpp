@@ -1,4 +1,4 @@
-// A state machine as a table: look at the table and you know the domain.
+// A state machine as a table of states and their exits.
 //
 //   enum class DoorState { kOpen, kClosed, kGone };
 //
@@ -9,11 +9,13 @@
 //   });
 //
 // The rows come in the order of the enumerators (0, 1, 2, …); the first is the initial state; a state without
-// exits is terminal. The table is checked when it is compiled: a row out of order, a doubtful or repeated name,
-// a repeated or unknown target, a state that cannot be reached from the first one, or no terminal state in reach
-// of one, does not compile, and the compiler's message names the rule. (A table made at run time throws instead.)
+// exits is terminal. The compiler checks the table, and its message names the broken rule (a table made at run time
+// throws instead):
+//   - rows are in order; names differ and consist of letters, digits and underscores
+//   - the exits of a state differ and lead to states of the table
+//   - every state can be reached from the first one, and can reach a terminal one
 //
-// The same table serves the pure rules (`allowed`) and the documentation (`mermaid`).
+// The rules (`allowed`) and the documentation (`mermaid`) come from the same table.
 #pragma once
 
 #include <array>
@@ -27,7 +29,7 @@
 
 namespace fencepost {
 
-// One way out of a state; `when` labels the arrow in the diagram.
+// One transition out of a state; `when` labels the arrow in the diagram.
 template <class State>
 struct LifecycleExit {
   constexpr LifecycleExit(State to, std::string_view label = {}) : state(to), when(label) {}
@@ -39,7 +41,7 @@ struct LifecycleExit {
 template <class State>
 struct LifecycleRow {
   State state;
-  std::string_view name;  // as stored in the database and told in the API
+  std::string_view name;  // as stored in the database and shown by the API
   std::initializer_list<LifecycleExit<State>> exits;
 };
 
@@ -104,7 +106,7 @@ class Lifecycle {
  private:
   static constexpr std::size_t index(State state) { return static_cast<std::size_t>(state); }
 
-  // Not a constant expression, hence an error while a table is compiled.
+  // A throw is not a constant expression, so a broken rule is a compile error.
   [[noreturn]] static void broken(const char* rule) { throw std::logic_error(rule); }
 
   constexpr void add_exit(std::size_t from, const LifecycleExit<State>& exit) {
@@ -129,7 +131,7 @@ class Lifecycle {
   }
 
   constexpr void check_reach() const {
-    // Warshall: reach[a][b] once some path leads from a to b.
+    // Warshall's algorithm: reach[a][b] is true once a path from a to b is known.
     auto reach = exits_;
     for (std::size_t via = 0; via < N; ++via) {
       for (std::size_t a = 0; a < N; ++a) {

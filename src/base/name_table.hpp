@@ -1,4 +1,4 @@
-// The names of an enum's values in one table: what is stored, sent and logged for each.
+// The names of an enum's values in one table: the text that is stored, sent and logged for each value.
 //
 //   enum class Colour { kRed, kGreen };
 //
@@ -57,7 +57,7 @@ class NameTable {
   constexpr auto end() const { return rows_.end(); }
 
  private:
-  // Not a constant expression, hence an error while a table is compiled.
+  // A throw is not a constant expression, so a broken rule is a compile error.
   [[noreturn]] static void broken(const char* rule) { throw std::logic_error(rule); }
 
   std::array<NameRow<Enum>, N> rows_{};

@@ -15,7 +15,7 @@ static_assert(kColours.name(Colour::kGreen) == "green");
 static_assert(kColours.find("red") == Colour::kRed);
 static_assert(kColours.size() == 2);
 
-TEST(name_table, finds_what_it_names_and_nothing_else) {
+TEST(name_table, finds_each_name_and_no_other) {
   for (const auto& row : kColours) EXPECT_EQ(kColours.find(row.name), row.value);
   EXPECT_EQ(kColours.find("Red"), std::nullopt);
   EXPECT_EQ(kColours.find(""), std::nullopt);

@@ -1,5 +1,5 @@
-// Precompiled for every target: what nearly every file includes anyway. Nothing of ours, so that an edit
-// never rebuilds the world.
+// Precompiled for every target: headers that nearly every file includes. It includes no header of Fencepost, so that
+// editing one does not rebuild every target.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Randomness, handed in so that tests own it.
+// Random bytes, injected so that tests control them.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class Random {
   double uniform();
 };
 
-// The operating system's generator by way of OpenSSL: fit for keys and codes. Any thread may call.
-// Throws Exception "random_unavailable" when there is no entropy; there is nothing sensible to do without.
+// The operating system's generator, through OpenSSL: suitable for keys and codes. Any thread may call.
+// Throws Exception "random_unavailable" when the system has no entropy.
 class SystemRandom final : public Random {
  public:
   void fill(std::span<std::byte> out) override;

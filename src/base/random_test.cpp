@@ -48,7 +48,7 @@ TEST(random, uniform_stays_in_range_and_spreads) {
 }
 
 TEST(random, the_system_fills_every_byte) {
-  // Each byte of 64 must differ from 0 at least once in 64 rounds; by chance it fails once in 256^64.
+  // Each of the 64 bytes must differ from 0 at least once in 64 rounds. A byte stays 0 by chance once in 256^64 runs.
   SystemRandom random;
   std::array<bool, 64> touched{};
   for (int round = 0; round < 64; ++round) {

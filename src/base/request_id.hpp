@@ -1,4 +1,4 @@
-// The caller's name for a request: asking again by the same name does nothing twice.
+// The caller's id for a request. A second request with the same id has no second effect.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace fencepost {
 
 inline constexpr std::size_t kRequestIdMaxBytes = 128;
 
-// The text itself: 1 to 128 bytes of UTF-8 without control characters. It is compared byte by byte; nothing is trimmed
-// or folded. Errors: kInvalid `bad_request_id`.
+// Returns the text unchanged. Requires 1 to 128 bytes of UTF-8 without control characters; otherwise kInvalid
+// `bad_request_id`. Ids are compared byte by byte: spaces and letter case count.
 Result<std::string> parse_request_id(std::string_view text);
 
 }  // namespace fencepost

@@ -5,7 +5,7 @@
 namespace fencepost {
 namespace {
 
-TEST(request_id, is_kept_as_it_is) {
+TEST(request_id, is_returned_unchanged) {
   for (const std::string text : {"order-17", " padded ", "größe/№ 5", "\xc2\xa0", "0", "a\"b\\c"}) {
     EXPECT_EQ(parse_request_id(text), text);
   }

@@ -1,5 +1,5 @@
-// A string that is never printed: not by fmt, not by a stream, not by the logger (none of them compiles), and
-// not left behind in memory: it is wiped when destroyed, moved from or assigned over.
+// A string that cannot be printed: passing it to fmt, a stream or the logger does not compile. Its memory is wiped when
+// it is destroyed, moved from or assigned over.
 #pragma once
 
 #include <compare>
@@ -10,13 +10,13 @@
 
 namespace fencepost {
 
-// Compares in a time that depends on the lengths only. Use it wherever one side is secret.
+// Compares in a time that depends only on the lengths. Use it whenever one side is secret.
 bool constant_time_equal(std::string_view a, std::string_view b);
 
 class Secret {
  public:
   Secret() = default;
-  // Copies; whoever owns `text` must still wipe it. Prefer `take` for a string of one's own.
+  // Copies `text`; the caller must still wipe the original. Prefer `take` when the caller owns the string.
   explicit Secret(std::string_view text);
   // Copies, then wipes the given string and leaves it empty.
   static Secret take(std::string&& text);
@@ -28,7 +28,7 @@ class Secret {
   ~Secret();
 
   bool empty() const { return size_ == 0; }
-  // The only way out. The view dies with the Secret; never put it in a message.
+  // The only access to the text. The view is valid as long as the Secret; never put it in a message.
   std::string_view reveal() const { return {text_.get(), size_}; }
 
   // In constant time.
@@ -37,7 +37,7 @@ class Secret {
  private:
   void wipe() noexcept;
 
-  // Not a std::string: its small-buffer copies would stay behind after a move.
+  // Not a std::string: a move would leave a copy in its small buffer.
   std::unique_ptr<char[]> text_;
   std::size_t size_ = 0;
 };

@@ -35,7 +35,7 @@ TEST(secret, copies_and_moves_as_a_value) {
   Secret b = a;
   EXPECT_EQ(a, b);
   Secret c = std::move(a);
-  EXPECT_TRUE(a.empty());  // NOLINT(bugprone-use-after-move): that it is empty is what is tested
+  EXPECT_TRUE(a.empty());  // NOLINT(bugprone-use-after-move): tests that it is empty
   EXPECT_EQ(c.reveal(), "first");
   b = Secret("second");
   EXPECT_EQ(b.reveal(), "second");

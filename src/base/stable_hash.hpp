@@ -1,4 +1,4 @@
-// FNV-1a: well spread over short keys, and the same on every machine and in every run, unlike std::hash.
+// FNV-1a: spreads short keys evenly and, unlike std::hash, gives the same value on every machine and in every run.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLongestWord = 64;
 
-// How many bytes the UTF-8 character at the front takes; 0 when it is broken.
+// The length in bytes of the first UTF-8 character; 0 when it is invalid.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto lead = byte(0);
@@ -30,7 +30,7 @@ std::size_t utf8_length(std::string_view text) {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
-// U+0080 to U+009F: control characters that some terminals obey.
+// U+0080 to U+009F: control characters that some terminals act on.
 bool is_c1_control(std::string_view character) {
   return character.size() == 2 && character[0] == '\xc2' && static_cast<unsigned char>(character[1]) < 0xa0;
 }
@@ -53,7 +53,7 @@ void append_escaped(std::string& out, std::string_view character) {
   }
 }
 
-// Edit distance where swapping two neighbours counts once, since that is how people mistype.
+// Edit distance in which a swap of two neighbours counts as one error, since it is a common typing error.
 std::size_t typing_errors(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
@@ -127,7 +127,7 @@ std::string repair_utf8(std::string_view text) {
 
 std::string plain_text(std::string_view text, std::size_t max_bytes) {
   constexpr std::string_view kMore = "…";
-  // A broken byte only grows, so what is cut off here could not have been shown anyway.
+  // Repairing never shortens the text, so the bytes cut off here would not fit into `max_bytes` either.
   const auto valid = repair_utf8(text.substr(0, max_bytes + 4));
   std::string out;
   out.reserve(valid.size());
@@ -147,7 +147,7 @@ std::string plain_text(std::string_view text, std::size_t max_bytes) {
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates) {
   if (word.empty() || word.size() > kLongestWord) return std::nullopt;
   std::optional<std::string_view> best;
-  std::size_t best_errors = std::max<std::size_t>(1, word.size() / 3) + 1;  // more than that is another word
+  std::size_t best_errors = std::max<std::size_t>(1, word.size() / 3) + 1;  // with more errors it is another word
   for (const auto candidate : candidates) {
     if (candidate.size() > kLongestWord) continue;
     const auto errors = typing_errors(word, candidate);

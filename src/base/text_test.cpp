@@ -32,7 +32,7 @@ TEST(text, quotes_and_escapes_what_could_mislead) {
   for (const auto& c : cases) EXPECT_EQ(quote(c.text), c.expected) << c.expected;
 }
 
-TEST(text, quotes_at_most_what_was_asked_for_and_never_half_a_character) {
+TEST(text, quotes_at_most_max_bytes_and_never_half_a_character) {
   EXPECT_EQ(quote(std::string(64, 'x')), '"' + std::string(64, 'x') + '"');
   EXPECT_EQ(quote(std::string(65, 'x')), '"' + std::string(64, 'x') + "…\"");
   EXPECT_EQ(quote("aé", 2), "\"a…\"");
@@ -78,7 +78,7 @@ TEST(text, lists_alternatives_as_a_sentence_would) {
   EXPECT_EQ(one_of_list(std::span(kWords).first(1)), "a");
 }
 
-TEST(text, letters_are_lowered_in_ascii_only) {
+TEST(text, lowercases_ascii_letters_only) {
   EXPECT_EQ(lowercase("0xABCDEF-ghi Z@[É"), "0xabcdef-ghi z@[É");
   EXPECT_TRUE(equal_ignoring_case("Content-Type", "content-TYPE"));
   EXPECT_FALSE(equal_ignoring_case("Content-Type", "Content-Typ"));

@@ -8,7 +8,7 @@
 namespace fencepost {
 namespace {
 
-// A wait this long means "not in this life"; it keeps a tiny refill rate from overflowing a duration.
+// The longest wait reported, so that a tiny refill rate cannot overflow a duration.
 constexpr double kLongestWaitMs = 1000.0 * 3600 * 24 * 366;
 
 }  // namespace

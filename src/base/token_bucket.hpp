@@ -6,7 +6,7 @@
 
 namespace fencepost {
 
-// Pure: time comes with each call, and a time before the last one counts as the last one. Not thread-safe.
+// The caller passes the time; a time earlier than the previous call's counts as that one. Not thread-safe.
 class TokenBucket {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -14,10 +14,10 @@ class TokenBucket {
   // Starts full. Throws Exception "bad_token_bucket" unless capacity >= 1 and refill > 0.
   TokenBucket(double capacity, double refill_per_second, Time now);
 
-  // Takes a token; when there is none, says how long until there will be one (rounded up, never zero).
+  // Takes a token. When there is none, returns the time until the next one (rounded up, never zero).
   std::expected<void, std::chrono::milliseconds> try_take(Time now);
 
-  // What is in the bucket at `now`. A full bucket has nothing to remember and may be forgotten.
+  // The tokens in the bucket at `now`. A full bucket is like a new one, so its owner may delete it.
   double tokens(Time now) const;
   bool full(Time now) const { return tokens(now) >= capacity_; }
 

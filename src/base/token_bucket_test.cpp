@@ -28,7 +28,7 @@ TEST(token_bucket, allows_a_burst_of_its_capacity_and_then_the_rate) {
   EXPECT_EQ(take_all(bucket, kStart + seconds{3600}), 5);
 }
 
-TEST(token_bucket, says_how_long_to_wait_and_keeps_its_word) {
+TEST(token_bucket, has_a_token_after_the_wait_it_returned) {
   TokenBucket bucket(1, 3, kStart);
   auto now = kStart;
   EXPECT_TRUE(bucket.try_take(now));
@@ -67,7 +67,7 @@ TEST(token_bucket, knows_when_it_is_full) {
   EXPECT_TRUE(bucket.full(kStart + seconds{1}));
 }
 
-TEST(token_bucket, survives_extreme_rates_and_refuses_senseless_ones) {
+TEST(token_bucket, accepts_extreme_rates_and_refuses_invalid_ones) {
   TokenBucket slow(1, std::numeric_limits<double>::denorm_min(), kStart);
   EXPECT_TRUE(slow.try_take(kStart));
   EXPECT_GT(slow.try_take(kStart).error(), std::chrono::days{365});

@@ -1,5 +1,5 @@
-// 256-bit numbers, strictly. Arithmetic on Uint256 throws on overflow instead of wrapping; text is checked before
-// it becomes a number, because the library would read "010" as octal, "" as 0 and cut off what does not fit.
+// 256-bit numbers. Arithmetic on Uint256 throws on overflow instead of wrapping. Text is checked before it is
+// converted, because Boost.Multiprecision reads "010" as octal and "" as 0, and truncates numbers over 256 bits.
 #pragma once
 
 #include <array>
@@ -20,13 +20,13 @@ using Uint256 = boost::multiprecision::checked_uint256_t;
 Result<Uint256> parse_decimal(std::string_view text);
 // "0x0" or 0x and hex digits of either case without a leading zero: an Ethereum quantity.
 Result<Uint256> parse_quantity(std::string_view text);
-// Either of the two: the form in which amounts come from clients.
+// Either form; clients may send amounts in either.
 Result<Uint256> parse_uint256(std::string_view text);
 
 std::string to_decimal(const Uint256& value);
 std::string to_quantity(const Uint256& value);
 
-// As the EVM holds it: 32 bytes, most significant first.
+// 32 bytes, most significant first, as in the EVM.
 std::array<std::uint8_t, 32> to_big_endian(const Uint256& value);
 Uint256 from_big_endian(std::span<const std::uint8_t, 32> bytes);
 

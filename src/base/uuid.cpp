@@ -71,11 +71,11 @@ Uuid UuidGenerator::next() {
 void UuidGenerator::start_millisecond(std::uint64_t millis) {
   started_ = true;
   millis_ = millis;
-  high_ = random_.next() & (kHighBits >> 1);  // the upper half is room to count in
+  high_ = random_.next() & (kHighBits >> 1);  // the top bit stays clear, as room for carries from low_
   low_ = random_.next() & kLowBits;
 }
 
-// A random step keeps ids of one millisecond hard to guess from one another.
+// A random step makes ids of the same millisecond hard to guess from each other.
 void UuidGenerator::step_within_millisecond() {
   low_ += 1 + (random_.next() >> 32);
   if (low_ <= kLowBits) return;

@@ -1,4 +1,5 @@
-// Identifiers: 128 bits, in time order when made here (RFC 9562, version 7), so that index pages fill from the end.
+// 128-bit identifiers. UuidGenerator makes them in time order (RFC 9562, version 7), so that inserts go to the end of
+// an index.
 #pragma once
 
 #include <array>
@@ -19,11 +20,11 @@ class Uuid {
  public:
   using Raw = std::array<std::uint8_t, 16>;
 
-  // All zero: "none".
+  // All zero, which means "none".
   constexpr Uuid() = default;
   constexpr explicit Uuid(const Raw& bytes) : bytes_(bytes) {}
 
-  // Only 8-4-4-4-12 hex digits, of either case, of any version. Otherwise kInvalid "bad_uuid" with the reason.
+  // Accepts 8-4-4-4-12 hex digits of either case, of any version. Anything else is kInvalid "bad_uuid".
   static Result<Uuid> parse(std::string_view text);
 
   // 36 lowercase characters.
@@ -32,16 +33,16 @@ class Uuid {
   constexpr const Raw& bytes() const { return bytes_; }
   constexpr int version() const { return bytes_[6] >> 4; }
 
-  // Byte order, which is also the order of the text and, for version 7, of time.
+  // By bytes, which is also the order of the text and, for version 7, of time.
   friend constexpr auto operator<=>(const Uuid&, const Uuid&) = default;
 
  private:
   Raw bytes_{};
 };
 
-// Each id is greater than the one before, also within one millisecond and when the clock steps back: time then
-// stands still here until the clock has caught up. Any thread may call `next`; `random` is used under this
-// object's lock only, so share it with others only if it is thread-safe itself (SystemRandom is).
+// Each id is greater than the previous one, also within one millisecond and when the clock steps back: the generator
+// then keeps its last time until the clock has caught up. Any thread may call `next`. `random` is used under this
+// object's lock, so it may be shared with other users only if it is thread-safe itself (SystemRandom is).
 class UuidGenerator {
  public:
   UuidGenerator(const Clock& clock, Random& random) : clock_(clock), random_(random) {}

@@ -95,7 +95,7 @@ TEST(uuid, carries_over_when_the_low_bits_are_full) {
   }
 }
 
-TEST(uuid, starts_at_the_epoch_too) {
+TEST(uuid, works_when_the_clock_is_before_the_epoch) {
   ManualClock clock(TimePoint{milliseconds{-1}});
   SeededRandom random(3);
   UuidGenerator generator(clock, random);
@@ -104,7 +104,7 @@ TEST(uuid, starts_at_the_epoch_too) {
   EXPECT_LT(first, generator.next());
 }
 
-TEST(uuid, threads_never_get_the_same_one) {
+TEST(uuid, threads_never_get_the_same_id) {
   constexpr std::size_t kThreads = 4;
   constexpr std::size_t kEach = 5000;
   SystemClock clock;
