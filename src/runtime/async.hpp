@@ -1,4 +1,4 @@
-// The names of Asio that the rest of the house uses.
+// The names of Asio that the other modules use.
 #pragma once
 
 #include <chrono>
@@ -18,14 +18,14 @@ namespace asio = boost::asio;
 template <class T = void>
 using awaitable = asio::awaitable<T>;
 
-// Every coroutine runs on one io_context, which one thread runs: no locks inside a thread's world, and
-// whatever crosses over is posted.
+// Every coroutine runs on one io_context, and one thread runs each io_context. Objects of one loop therefore need no
+// locks; work for another loop is posted to it.
 using Executor = asio::io_context::executor_type;
 
-// `auto [ec, n] = co_await socket.async_read_some(buffer, use_tuple);`: errors as values.
+// `auto [ec, n] = co_await socket.async_read_some(buffer, use_tuple);`: returns errors as values.
 inline constexpr auto use_tuple = asio::as_tuple(asio::use_awaitable);
 
-// The loop that the calling coroutine runs on.
+// The executor of the loop that the calling coroutine runs on.
 inline awaitable<Executor> this_executor() {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   co_return *executor.target<Executor>();

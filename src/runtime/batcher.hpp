@@ -1,12 +1,13 @@
-// Many small requests made into few large ones: what arrives while one batch is under way forms the next.
+// Combines many small requests into few large ones: requests that arrive while a batch is in flight form the next
+// batch.
 //
-// Callers who were answered together tend to come back together. So a lane that has just handled a batch waits a
-// moment, a quarter of the time it took, until as many are in line again; otherwise the first to come back would be
-// handled alone, and the others behind it. A lane that was idle, or has one caller at a time, never waits.
+// Callers that were answered together tend to submit again together. So after a batch, a lane waits up to a quarter of
+// that batch's duration for as many requests again; otherwise the first new request would form a batch of its own. An
+// idle lane, or one with a single caller at a time, never waits.
 //
-// Requests are spread over lanes by key, so that those of one key are handled in the order they came, one batch at a
-// time. Each lane is pinned to a loop; `submit` may be called from any loop of the runtime, and gets its answer there.
-// Bounded: a full lane refuses.
+// Requests are spread over lanes by key. Requests of one key are handled in order of arrival, one batch at a time. Each
+// lane is pinned to a loop; any loop of the runtime may call `submit`, and gets its answer on that loop. Lanes are
+// bounded: a full lane refuses new requests.
 #pragma once
 
 #include <algorithm>
@@ -38,15 +39,15 @@ struct BatcherOptions {
   std::string name;
   std::size_t lanes = 2;
   std::size_t max_batch = 256;
-  std::size_t queue_limit = 8192;             // waiting in one lane
-  double wait_share = 0.25;                   // of the last batch's time, to wait for those who come back
-  std::chrono::milliseconds longest_wait{2};  // also after a batch that hung
+  std::size_t queue_limit = 8192;             // requests waiting in one lane
+  double wait_share = 0.25;                   // wait at most this share of the last batch's duration
+  std::chrono::milliseconds longest_wait{2};  // and never longer than this
 };
 
 template <class Item, class Answer>
 class Batcher {
  public:
-  // Runs on the lane's loop. One answer for each item, in order; an exception is every item's answer.
+  // Runs on the lane's loop. Returns one answer for each item, in order. An exception is passed to every caller.
   using Handler = std::function<awaitable<std::vector<Answer>>(std::vector<Item>)>;
 
   Batcher(Runtime& runtime, BatcherOptions options, Handler handler, Metrics& metrics)
@@ -62,7 +63,7 @@ class Batcher {
     }
   }
 
-  // From any thread.
+  // Any thread may call.
   void start() {
     for (auto& lane : lanes_) {
       asio::post(lane->home, [this, lane = lane.get()] {
@@ -71,14 +72,15 @@ class Batcher {
     }
   }
 
-  // From a loop's thread: refuses new items, handles those in line within `grace`.
+  // Call on a loop's thread. Refuses new items, and handles the queued ones within `grace`.
   awaitable<> stop(Runtime& runtime, std::chrono::milliseconds grace) {
     stopping_ = true;
     co_await runtime.on_every_loop(
         [this, &runtime, grace](std::size_t index) { return stop_on(runtime.executor(index), grace); });
   }
 
-  // Throws what the handler threw; Exception kUnavailable `busy` when the lane is full or stopping: nothing was done.
+  // Throws what the handler threw, or Exception kUnavailable `busy` when the lane is full or stopping; the item was
+  // then not handled.
   awaitable<Answer> submit(std::string_view key, Item item) {
     auto& lane = *lanes_[stable_hash(key) % lanes_.size()];
     const Executor home = co_await this_executor();
@@ -109,9 +111,9 @@ class Batcher {
     Executor home;
     BoundedQueue<PendingPtr> queue;
     TaskGroup group;
-    std::size_t expected = 0;  // in line again soon after the last batch
+    std::size_t expected = 0;  // queue length to wait for before the next batch
     Deadline patience;
-    std::shared_ptr<Completion<bool>> enough;  // while it waits for them
+    std::shared_ptr<Completion<bool>> enough;  // set while the lane waits for `expected`
   };
 
   void enqueue(Lane& lane, PendingPtr pending) {
@@ -126,7 +128,7 @@ class Batcher {
     deliver({std::move(pending)}, {}, busy);
   }
 
-  // Those who were just answered, as far as their keys lead them here again, behind those who are in line already.
+  // Expects the callers just answered to submit again, spread evenly over the lanes, behind the queued requests.
   void expect_again(Lane& lane, std::size_t answered, Deadline begin) {
     const auto now = std::chrono::steady_clock::now();
     const auto share = std::chrono::duration_cast<Deadline::duration>((now - begin) * options_.wait_share);
@@ -154,7 +156,7 @@ class Batcher {
       const auto begin = std::chrono::steady_clock::now();
       try {
         answers = co_await handler_(std::move(items));
-        if (answers.size() != pending.size()) throw Exception(internal("batch_mismatch", "a batch lost an answer"));
+        if (answers.size() != pending.size()) throw Exception(internal("batch_mismatch", "answers do not match items"));
       } catch (const std::exception&) {
         failure = std::current_exception();
       }
@@ -165,7 +167,7 @@ class Batcher {
     }
   }
 
-  // One post per loop, not per item.
+  // Posts once per loop, not once per item.
   void deliver(std::vector<PendingPtr> pending, std::vector<Answer> answers, const std::exception_ptr& failure) {
     using Delivery = std::vector<std::pair<std::shared_ptr<Waiting>, Outcome>>;
     std::map<asio::execution_context*, std::pair<Executor, std::shared_ptr<Delivery>>> by_loop;

@@ -14,15 +14,15 @@ using namespace std::chrono_literals;
 using test::eventually;
 using testing::ElementsAre;
 
-// A batcher of one lane on loop 0 whose handler doubles numbers, notes its batches, and waits while it is held.
-struct House {
-  explicit House(BatcherOptions options = {.name = "doubler", .lanes = 1})
+// A batcher of one lane on loop 0. Its handler doubles numbers, records its batches, and waits while `held` is true.
+struct Fixture {
+  explicit Fixture(BatcherOptions options = {.name = "doubler", .lanes = 1})
       : batcher(
             runtime, std::move(options), [this](std::vector<int> items) { return handle(std::move(items)); }, metrics) {
     runtime.start();
     batcher.start();
   }
-  ~House() {
+  ~Fixture() {
     held = false;
     runtime.run_on(0, batcher.stop(runtime, 10s));
     runtime.stop();
@@ -64,138 +64,139 @@ struct House {
 };
 
 TEST(batcher, answers_each_on_its_own_loop) {
-  House house;
-  EXPECT_EQ(house.submit(0, 1).get(), 2);
-  EXPECT_EQ(house.submit(1, 2).get(), 4);
+  Fixture fixture;
+  EXPECT_EQ(fixture.submit(0, 1).get(), 2);
+  EXPECT_EQ(fixture.submit(1, 2).get(), 4);
 }
 
-TEST(batcher, what_arrives_meanwhile_forms_the_next_batch) {
-  House house;
-  house.held = true;
-  auto first = house.submit(1, 1);
-  ASSERT_TRUE(eventually([&] { return house.batch_count() == 1; }));
+TEST(batcher, items_that_arrive_during_a_batch_form_the_next_one) {
+  Fixture fixture;
+  fixture.held = true;
+  auto first = fixture.submit(1, 1);
+  ASSERT_TRUE(eventually([&] { return fixture.batch_count() == 1; }));
   std::vector<std::future<int>> rest;
-  for (int i = 2; i <= 5; ++i) rest.push_back(house.submit(0, i));
-  // They are in line, in order, once a question that was posted after them is answered.
-  house.runtime.run_on(0, test::turns());
-  house.held = false;
+  for (int i = 2; i <= 5; ++i) rest.push_back(fixture.submit(0, i));
+  // Posted after the submits: once it has run, the items are queued in order.
+  fixture.runtime.run_on(0, test::turns());
+  fixture.held = false;
   EXPECT_EQ(first.get(), 2);
   for (int i = 2; i <= 5; ++i) EXPECT_EQ(rest[static_cast<std::size_t>(i) - 2].get(), 2 * i);
-  EXPECT_THAT(house.batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3, 4, 5)));
+  EXPECT_THAT(fixture.batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3, 4, 5)));
 }
 
 TEST(batcher, a_handler_that_throws_fails_its_batch_and_nothing_else) {
-  House house;
-  EXPECT_THROW(house.submit(1, -1).get(), Exception);
-  EXPECT_EQ(house.submit(1, 3).get(), 6);
+  Fixture fixture;
+  EXPECT_THROW(fixture.submit(1, -1).get(), Exception);
+  EXPECT_EQ(fixture.submit(1, 3).get(), 6);
 }
 
 TEST(batcher, a_full_lane_refuses_and_does_nothing) {
-  House house({.name = "doubler", .lanes = 1, .max_batch = 1, .queue_limit = 2});
-  house.held = true;
-  auto running = house.submit(0, 1);
-  ASSERT_TRUE(eventually([&] { return house.batch_count() == 1; }));
+  Fixture fixture({.name = "doubler", .lanes = 1, .max_batch = 1, .queue_limit = 2});
+  fixture.held = true;
+  auto running = fixture.submit(0, 1);
+  ASSERT_TRUE(eventually([&] { return fixture.batch_count() == 1; }));
   std::vector<std::future<int>> waiting;
-  for (int i = 2; i <= 3; ++i) waiting.push_back(house.submit(0, i));
-  house.runtime.run_on(0, test::turns());
+  for (int i = 2; i <= 3; ++i) waiting.push_back(fixture.submit(0, i));
+  fixture.runtime.run_on(0, test::turns());
   try {
-    house.submit(0, 4).get();
-    FAIL() << "there was no room";
+    fixture.submit(0, 4).get();
+    FAIL() << "the queue was full";
   } catch (const Exception& e) {
     EXPECT_EQ(e.error().code, "busy");
     EXPECT_TRUE(e.error().retry_after);
   }
-  house.held = false;
+  fixture.held = false;
   EXPECT_EQ(running.get(), 2);
   EXPECT_EQ(waiting[0].get(), 4);
   EXPECT_EQ(waiting[1].get(), 6);
-  EXPECT_THAT(house.batches, ElementsAre(ElementsAre(1), ElementsAre(2), ElementsAre(3)));
+  EXPECT_THAT(fixture.batches, ElementsAre(ElementsAre(1), ElementsAre(2), ElementsAre(3)));
 }
 
-TEST(batcher, stopping_finishes_what_is_in_line_and_refuses_the_rest) {
-  auto house = std::make_unique<House>();
-  house->held = true;
-  auto running = house->submit(0, 1);
-  ASSERT_TRUE(eventually([&] { return house->batch_count() == 1; }));
-  auto waiting = house->submit(0, 2);
-  house->runtime.run_on(0, test::turns());
-  auto stopped = asio::co_spawn(house->runtime.loop(1), house->batcher.stop(house->runtime, 10s), asio::use_future);
-  house->held = false;
+TEST(batcher, stopping_handles_queued_items_and_refuses_new_ones) {
+  auto fixture = std::make_unique<Fixture>();
+  fixture->held = true;
+  auto running = fixture->submit(0, 1);
+  ASSERT_TRUE(eventually([&] { return fixture->batch_count() == 1; }));
+  auto waiting = fixture->submit(0, 2);
+  fixture->runtime.run_on(0, test::turns());
+  auto stopped =
+      asio::co_spawn(fixture->runtime.loop(1), fixture->batcher.stop(fixture->runtime, 10s), asio::use_future);
+  fixture->held = false;
   stopped.get();
   EXPECT_EQ(running.get(), 2);
   EXPECT_EQ(waiting.get(), 4);
-  EXPECT_THROW(house->submit(0, 3).get(), Exception);
+  EXPECT_THROW(fixture->submit(0, 3).get(), Exception);
 }
 
-// Waits for those who come back as long as it takes.
+// Waits for answered callers to submit again, without a practical limit.
 const BatcherOptions kPatient{.name = "doubler", .lanes = 1, .wait_share = 1e6, .longest_wait = 1h};
 
-// One batch under way, with the first item, and another item in line.
-struct Busy : House {
-  explicit Busy(BatcherOptions options, int in_line) : House(std::move(options)) {
+// One batch in flight, with the first item, and `queued_items` more in the queue.
+struct Busy : Fixture {
+  explicit Busy(BatcherOptions options, int queued_items) : Fixture(std::move(options)) {
     held = true;
     first = submit(0, 1);
     EXPECT_TRUE(eventually([&] { return batch_count() == 1; }));
-    for (int i = 2; i < 2 + in_line; ++i) line.push_back(submit(0, i));
+    for (int i = 2; i < 2 + queued_items; ++i) queued.push_back(submit(0, i));
     runtime.run_on(0, test::turns());
   }
-  void let_go() {
+  void release() {
     held = false;
     EXPECT_EQ(first.get(), 2);
   }
   std::future<int> first;
-  std::vector<std::future<int>> line;
+  std::vector<std::future<int>> queued;
 };
 
-TEST(batcher, those_who_were_answered_together_are_handled_together_when_they_come_back) {
-  Busy house(kPatient, 3);
-  house.let_go();
-  // One was answered and three are in line: four are expected.
-  for (std::size_t loop : {0, 1, 0}) house.runtime.run_on(loop, test::turns());
-  EXPECT_EQ(house.batch_count(), 1U) << "the three did not wait for the one";
-  EXPECT_EQ(house.submit(1, 5).get(), 10);
-  for (auto& one : house.line) one.get();
-  EXPECT_THAT(house.batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3, 4, 5)));
+TEST(batcher, waits_for_answered_callers_to_submit_again) {
+  Busy fixture(kPatient, 3);
+  fixture.release();
+  // One caller was answered and three items are queued, so the lane waits for four.
+  for (std::size_t loop : {0, 1, 0}) fixture.runtime.run_on(loop, test::turns());
+  EXPECT_EQ(fixture.batch_count(), 1U) << "the three queued items did not wait for the fourth";
+  EXPECT_EQ(fixture.submit(1, 5).get(), 10);
+  for (auto& one : fixture.queued) one.get();
+  EXPECT_THAT(fixture.batches, ElementsAre(ElementsAre(1), ElementsAre(2, 3, 4, 5)));
 }
 
-TEST(batcher, a_lane_waits_no_longer_than_it_may) {
+TEST(batcher, a_lane_waits_no_longer_than_longest_wait) {
   auto hasty = kPatient;
   hasty.longest_wait = 10ms;
-  Busy house(hasty, 1);
-  house.let_go();
-  EXPECT_EQ(house.line.front().get(), 4) << "though the first caller did not come back";
+  Busy fixture(hasty, 1);
+  fixture.release();
+  EXPECT_EQ(fixture.queued.front().get(), 4) << "the first caller did not submit again";
 }
 
-TEST(batcher, a_caller_who_comes_back_alone_never_waits) {
-  House house(kPatient);
-  for (int i = 1; i <= 3; ++i) EXPECT_EQ(house.submit(0, i).get(), 2 * i);
+TEST(batcher, a_single_caller_never_waits) {
+  Fixture fixture(kPatient);
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(fixture.submit(0, i).get(), 2 * i);
 }
 
-TEST(batcher, a_full_batch_waits_for_nobody) {
+TEST(batcher, a_full_batch_does_not_wait_for_more_items) {
   auto small = kPatient;
   small.max_batch = 2;
-  Busy house(small, 4);
-  house.let_go();
-  for (int i = 2; i <= 5; ++i) EXPECT_EQ(house.line[static_cast<std::size_t>(i) - 2].get(), 2 * i);
+  Busy fixture(small, 4);
+  fixture.release();
+  for (int i = 2; i <= 5; ++i) EXPECT_EQ(fixture.queued[static_cast<std::size_t>(i) - 2].get(), 2 * i);
 }
 
 TEST(batcher, lanes_do_not_wait_for_each_other) {
   auto two = kPatient;
   two.lanes = 2;
-  Busy house(two, 0);
+  Busy fixture(two, 0);
   std::string other = "0";
   while (stable_hash(other) % 2 == stable_hash("key") % 2) other += "0";
-  auto beside = house.submit(1, 2, other);
-  EXPECT_TRUE(eventually([&] { return house.batch_count() == 2; }));
-  house.let_go();
+  auto beside = fixture.submit(1, 2, other);
+  EXPECT_TRUE(eventually([&] { return fixture.batch_count() == 2; }));
+  fixture.release();
   EXPECT_EQ(beside.get(), 4);
 }
 
-TEST(batcher, stopping_takes_a_lane_along_that_waits_for_more) {
-  Busy house(kPatient, 1);
-  house.let_go();
-  house.runtime.run_on(1, house.batcher.stop(house.runtime, 10s));
-  EXPECT_EQ(house.line.front().get(), 4);
+TEST(batcher, stopping_ends_the_wait_for_more_items) {
+  Busy fixture(kPatient, 1);
+  fixture.release();
+  fixture.runtime.run_on(1, fixture.batcher.stop(fixture.runtime, 10s));
+  EXPECT_EQ(fixture.queued.front().get(), 4);
 }
 
 awaitable<int> soon(int value) {
@@ -238,7 +239,7 @@ TEST(gather, waits_for_all_before_it_throws) {
   });
 }
 
-TEST(gather, of_nothing_is_nothing) {
+TEST(gather, without_tasks_returns_no_results) {
   test::on_loop([]() -> awaitable<> {
     const auto results = co_await gather(std::vector<awaitable<int>>());
     EXPECT_TRUE(results.empty());

@@ -1,7 +1,7 @@
-// A queue with a limit between coroutines of one loop.
+// A bounded queue between coroutines of one loop. Call every method on that loop's thread.
 //
-// The consumer takes what has gathered while it was busy, so work forms batches under load and waits for nothing
-// when idle. Full is an answer for the producer to pass on, never memory without end.
+// The consumer takes all items that arrived while it was busy: batches grow under load, and an idle consumer starts at
+// once. When the queue is full, the producer must refuse the work.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ class BoundedQueue {
  public:
   BoundedQueue(Executor executor, std::size_t limit) : limit_(limit), changed_(executor, Timer::time_point::max()) {}
 
-  // False, and nothing is taken from the caller, when the queue is full or closed.
+  // Returns false, and leaves the item with the caller, when the queue is full or closed.
   [[nodiscard]] bool try_push(T&& item) {
     if (closed_ || items_.size() >= limit_) return false;
     items_.push_back(std::move(item));
@@ -25,17 +25,17 @@ class BoundedQueue {
     return true;
   }
 
-  // Until there is something to take; false once the queue is closed and drained. One consumer.
+  // Waits for an item; returns false once the queue is closed and empty. Requires: one consumer at a time.
   awaitable<bool> wait() {
     while (items_.empty() && !closed_) {
       const auto [ec] = co_await changed_.async_wait(use_tuple);
-      // Woken by try_push or close; an empty queue then means that this coroutine itself was cancelled.
+      // try_push and close wake this wait. If the queue is still empty and open, the coroutine itself was cancelled.
       if (items_.empty() && !closed_) throw boost::system::system_error(ec);
     }
     co_return !items_.empty();
   }
 
-  // At most `most` items, in order.
+  // Returns at most `most` items, in order; empty when there are none.
   std::vector<T> take(std::size_t most) {
     std::vector<T> out;
     const auto count = std::min(most, items_.size());
@@ -47,7 +47,7 @@ class BoundedQueue {
     return out;
   }
 
-  // Refuses new items; what is queued can still be taken.
+  // Refuses new items; queued items can still be taken.
   void close() {
     closed_ = true;
     changed_.cancel();

@@ -23,7 +23,7 @@ awaitable<std::vector<T>> pop_some(BoundedQueue<T>& queue, std::size_t most) {
   co_return queue.take(most);
 }
 
-// Takes batches until the queue is drained or the taker is cancelled, and writes them down.
+// Takes and records batches until the queue is drained or the consumer is cancelled.
 struct Taker {
   BoundedQueue<int>& queue;
   std::vector<std::vector<int>> batches;
@@ -70,7 +70,7 @@ TEST(bounded_queue, gathers_a_batch_while_the_consumer_is_busy) {
   });
 }
 
-TEST(bounded_queue, several_items_pushed_in_one_turn_wake_the_consumer_once) {
+TEST(bounded_queue, several_items_pushed_without_a_wait_wake_the_consumer_once) {
   on_loop([]() -> awaitable<> {
     const auto executor = co_await this_executor();
     BoundedQueue<int> queue(executor, 10);
@@ -92,14 +92,14 @@ TEST(bounded_queue, refuses_when_full_and_leaves_the_item_with_the_caller) {
     EXPECT_TRUE(queue.try_push(std::make_unique<int>(1)));
     auto second = std::make_unique<int>(2);
     EXPECT_FALSE(queue.try_push(std::move(second)));
-    EXPECT_TRUE(second != nullptr && *second == 2);  // NOLINT(bugprone-use-after-move): that is what is promised
+    EXPECT_TRUE(second != nullptr && *second == 2);  // NOLINT(bugprone-use-after-move): a refused item is not moved
     const auto taken = co_await pop_some(queue, 1);
     EXPECT_EQ(taken.size(), 1U);
     EXPECT_TRUE(queue.try_push(std::move(second)));
   });
 }
 
-TEST(bounded_queue, gives_what_is_left_after_close_and_then_nothing) {
+TEST(bounded_queue, returns_the_remaining_items_after_close_and_then_nothing) {
   on_loop([]() -> awaitable<> {
     BoundedQueue<int> queue(co_await this_executor(), 10);
     EXPECT_TRUE(queue.try_push(1));
@@ -131,7 +131,7 @@ TEST(bounded_queue, close_wakes_a_consumer_that_waits) {
   });
 }
 
-TEST(bounded_queue, a_cancelled_consumer_leaves_and_the_queue_goes_on) {
+TEST(bounded_queue, still_works_after_its_consumer_was_cancelled) {
   on_loop([]() -> awaitable<> {
     const auto executor = co_await this_executor();
     BoundedQueue<int> queue(executor, 10);
@@ -147,7 +147,7 @@ TEST(bounded_queue, a_cancelled_consumer_leaves_and_the_queue_goes_on) {
   });
 }
 
-TEST(bounded_queue, an_item_that_comes_with_the_cancellation_is_not_lost) {
+TEST(bounded_queue, an_item_pushed_during_cancellation_is_not_lost) {
   on_loop([]() -> awaitable<> {
     const auto executor = co_await this_executor();
     BoundedQueue<int> queue(executor, 10);

@@ -37,14 +37,14 @@ Error cannot_start(std::string_view what, int number) {
   return unavailable("cannot_start", fmt::format("{}: {}", what, errno_text(number)));
 }
 
-// What the new process does between fork and exec. All of it is prepared before the fork: in a child of a
-// process with threads, only async-signal-safe calls may be made, so no allocation and no locks.
+// The steps of the new process between fork and exec, prepared before the fork: the child of a multi-threaded process
+// may make only async-signal-safe calls, so it must not allocate or lock.
 struct Plan {
   const char* path = nullptr;
   char* const* argv = nullptr;
   char* const* env = nullptr;
   const char* cwd = nullptr;
-  std::array<int, 3> stdio{-1, -1, -1};  // each ≥ 3, or -1 to leave as it is
+  std::array<int, 3> stdio{-1, -1, -1};  // each ≥ 3, or -1 to leave it unchanged
   const Credentials* run_as = nullptr;
   bool own_group = false;
   int death_signal = 0;
@@ -61,13 +61,13 @@ struct Failure {
 
 [[noreturn]] void give_up(const Plan& plan, Stage stage) {
   const Failure failure{stage, errno};
-  // Nothing is left to do if even this fails: the parent then sees an exit code of 127.
+  // If the write fails too, the parent still sees the exit code 127.
   [[maybe_unused]] const auto written = ::write(plan.report, &failure, sizeof failure);
   ::_exit(127);
 }
 
-// Handlers that write into the parent's event loop must not run here, and what the parent ignores or blocks is
-// its own business.
+// The parent's handlers write into its event loop, so they must not run in the child. The child does not inherit
+// ignored or blocked signals either.
 void reset_signals() {
   struct sigaction action{};
   action.sa_handler = SIG_DFL;
@@ -79,7 +79,8 @@ void reset_signals() {
 
 void become(const Plan& plan) {
   if (plan.run_as == nullptr) return;
-  // The bare system calls: glibc's wrappers would try to tell the threads that the fork left behind.
+  // Direct system calls: glibc's wrappers would also signal the parent's other threads, which do not exist in the
+  // child.
   const auto& who = *plan.run_as;
   if (::syscall(SYS_setgroups, who.groups.size(), who.groups.data()) != 0) give_up(plan, Stage::kIdentity);
   if (::syscall(SYS_setgid, who.gid) != 0) give_up(plan, Stage::kIdentity);
@@ -96,7 +97,8 @@ void become(const Plan& plan) {
   become(plan);
   if (plan.cwd != nullptr && ::chdir(plan.cwd) != 0) give_up(plan, Stage::kDirectory);
   if (plan.death_signal != 0) {
-    // Only now: a change of identity clears it. And a parent that died before this line sends nothing.
+    // After become(), because a change of user clears the death signal. The check covers a parent that died before this
+    // call: the kernel sends no signal for it.
     ::prctl(PR_SET_PDEATHSIG, plan.death_signal);
     if (::getppid() != plan.parent) ::_exit(127);
   }
@@ -105,7 +107,7 @@ void become(const Plan& plan) {
   give_up(plan, Stage::kExec);
 }
 
-// Above the standard three, so that redirecting one never overwrites the source of the next.
+// Duplicates to 3 or higher, so that redirecting one standard descriptor never overwrites the source of another.
 UniqueFd raise_fd(UniqueFd fd) {
   if (!fd || fd.get() >= 3) return fd;
   return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
@@ -123,8 +125,8 @@ Result<Pipe> make_pipe() {
 }
 
 struct Redirect {
-  UniqueFd target;  // what the child writes to
-  UniqueFd reader;  // our end of a pipe
+  UniqueFd target;  // the child writes to this
+  UniqueFd reader;  // the parent's end of a pipe
 };
 
 Result<Redirect> open_output(const Output& output) {
@@ -179,7 +181,7 @@ Error describe(const Failure& failure, const std::string& path, const ChildProce
   std::unreachable();
 }
 
-// No handler of ours may run in the child before it has reset them, so nothing is delivered while we fork.
+// Blocks all signals during the fork: no handler of the parent may run in the child before the child has reset them.
 pid_t fork_quietly(const Plan& plan) {
   sigset_t all;
   sigset_t before;
@@ -193,7 +195,7 @@ pid_t fork_quietly(const Plan& plan) {
   return pid;
 }
 
-// Nothing when the program runs: exec has then closed the pipe without a word.
+// Returns nullopt when the program runs: a successful exec closes the pipe without writing to it.
 std::optional<Failure> read_report(int fd) {
   Failure failure{};
   ssize_t got = 0;
@@ -230,7 +232,7 @@ std::string signal_name(int number) {
 
 std::string ExitStatus::to_string() const {
   if (signal != 0) return fmt::format("was ended by {}", signal_name(signal));
-  return code == kUnknownCode ? "ended, its exit code is not known" : fmt::format("exited with code {}", code);
+  return code == kUnknownCode ? "ended with an unknown exit code" : fmt::format("exited with code {}", code);
 }
 
 std::optional<Credentials> Credentials::of_user(const std::string& name) {
@@ -265,7 +267,7 @@ std::optional<std::filesystem::path> find_in_path(const std::string& program) {
 }
 
 Result<ChildProcess> ChildProcess::start(const Options& options) {
-  if (options.argv.empty()) return fail(internal("cannot_start", "no program was named"));
+  if (options.argv.empty()) return fail(internal("cannot_start", "argv is empty: name the program to run"));
   auto path = program_path(options.argv.front());
   if (!path) return fail(path.error());
 
@@ -337,7 +339,7 @@ std::optional<ExitStatus> ChildProcess::status() {
   if (status_) return status_;
   siginfo_t info{};
   if (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG) != 0) {
-    // Somebody else in this process waits for any child, or ignores SIGCHLD: it is gone, its code with it.
+    // Other code of this process has reaped the child, or ignores SIGCHLD: the exit code is lost.
     if (errno == ECHILD) status_ = ExitStatus{kUnknownCode, 0};
   } else if (info.si_pid != 0) {
     status_ = info.si_code == CLD_EXITED ? ExitStatus{info.si_status, 0} : ExitStatus{0, info.si_status};
@@ -350,7 +352,7 @@ bool ChildProcess::signal(int number) {
 }
 
 bool ChildProcess::signal_group(int number) {
-  // Until it is reaped its pid, and so its group's id, cannot be given to anybody else.
+  // The kernel cannot reuse the pid, which is also the group's id, before the child is reaped.
   return own_group_ && !status_ && ::kill(-pid_, number) == 0;
 }
 
@@ -388,7 +390,8 @@ awaitable<ExitStatus> ChildProcess::wait() {
 awaitable<std::optional<ExitStatus>> ChildProcess::wait_until(steady_clock::time_point deadline) {
   if (status()) co_return status_;
   auto executor = co_await asio::this_coro::executor;
-  // Its own duplicate, so that several may wait; shared with the timer, which may fire while we leave.
+  // A duplicate descriptor, so that several coroutines may wait; shared with the timer, which may fire after this
+  // returns.
   auto watch = std::make_shared<asio::posix::stream_descriptor>(executor, ::fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));
   auto timed_out = std::make_shared<bool>(false);
   asio::steady_timer timer(executor, deadline);

@@ -29,7 +29,7 @@ using std::chrono::steady_clock;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Reads until the writers are gone.
+// Reads until every writer has closed its end.
 std::string read_to_end(const UniqueFd& fd) {
   std::string text;
   std::array<char, 4096> chunk{};
@@ -52,7 +52,7 @@ ChildProcess::Options shell(std::string script) {
   return {.argv = {"/bin/sh", "-c", std::move(script)}, .out = Output::pipe(), .err = Output::same_as_out()};
 }
 
-// A shell that stays until it is ended by a signal it does not trap. Its sleep outlives it: end the group too.
+// A shell that runs until a signal that it does not trap ends it. Its sleep outlives it, so signal the group too.
 constexpr auto kWaitForEver = "echo ready; while :; do sleep 1000 & wait $!; done";
 
 struct KillGroup {
@@ -168,7 +168,7 @@ TEST(child_process, inherits_no_ignored_or_blocked_signal) {
 }
 
 TEST(child_process, drops_to_another_user_with_its_groups) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   const auto nobody = Credentials::of_user("nobody");
   ASSERT_TRUE(nobody);
   auto options = shell("id -u; id -g; id -G; grep NoNewPrivs /proc/self/status >/dev/null");
@@ -176,11 +176,11 @@ TEST(child_process, drops_to_another_user_with_its_groups) {
   EXPECT_EQ(output_of(options), fmt::format("{0}\n{1}\n{1}\n", nobody->uid, nobody->gid));
 }
 
-TEST(child_process, an_unknown_user_is_nothing) {
+TEST(child_process, an_unknown_user_gives_no_credentials) {
   EXPECT_FALSE(Credentials::of_user("no-such-user-here"));
 }
 
-// Exits with 0 when an ordinary user is told that it cannot become root.
+// Exits with 0 when an unprivileged user gets the error that it cannot become root.
 [[noreturn]] void try_to_become_root() {
   if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(1);
   auto options = shell("true");
@@ -193,7 +193,8 @@ TEST(child_process, says_when_it_may_not_become_that_user) {
   EXPECT_EXIT(try_to_become_root(), ::testing::ExitedWithCode(0), "");
 }
 
-// A process between us and the child, so that it can be killed: tells the child's pid, then waits for ever.
+// A process between the test and the child, so that the test can kill it. It reports the child's pid, then waits
+// forever.
 struct Middle {
   pid_t pid = -1;
   pid_t child = -1;
@@ -233,7 +234,7 @@ TEST(child_process, dies_with_its_parent) {
 }
 
 TEST(child_process, dies_with_its_parent_after_a_change_of_user) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   auto options = shell("exec sleep 1000");
   options.out = Output::null();
   options.run_as = Credentials::of_user("nobody");
@@ -241,7 +242,7 @@ TEST(child_process, dies_with_its_parent_after_a_change_of_user) {
   expect_dies_with_its_parent(options);
 }
 
-TEST(child_process, stop_escalates_when_it_is_not_heard) {
+TEST(child_process, stop_escalates_when_the_child_ignores_a_signal) {
   auto child = started(shell(std::string("trap '' INT; ") + kWaitForEver));
   const KillGroup cleanup{child.pid()};
   const UniqueFd out = child.take_out();
@@ -252,7 +253,7 @@ TEST(child_process, stop_escalates_when_it_is_not_heard) {
   EXPECT_GE(steady_clock::now() - begin, 150ms);
 }
 
-TEST(child_process, stop_does_not_escalate_when_it_is_heard) {
+TEST(child_process, stop_does_not_escalate_when_the_child_exits) {
   auto child = started(shell(std::string("trap 'exit 3' INT; ") + kWaitForEver));
   const KillGroup cleanup{child.pid()};
   const UniqueFd out = child.take_out();
@@ -272,12 +273,12 @@ TEST(child_process, the_destructor_leaves_nothing_running) {
 
 awaitable<ExitStatus> stop_after_a_look(ChildProcess& child) {
   const auto early = co_await child.wait_until(steady_clock::now() + 20ms);
-  EXPECT_FALSE(early) << "it runs, so the deadline passes";
+  EXPECT_FALSE(early) << "the child still runs at the deadline";
   StopPlan plan{{SIGINT, 0ms}, {SIGKILL, 60s}};
   co_return co_await child.stop(plan);
 }
 
-TEST(child_process, coroutines_wait_for_the_end_together) {
+TEST(child_process, several_coroutines_may_wait_for_the_end) {
   auto child = started({.argv = {"sleep", "1000"}});
   asio::io_context context(1);
   auto waited = asio::co_spawn(context, child.wait(), asio::use_future);
@@ -311,7 +312,7 @@ TEST(child_process, hands_over_output_line_by_line) {
   child.wait_blocking();
 }
 
-TEST(child_process, cuts_a_line_without_end) {
+TEST(child_process, splits_a_line_that_is_too_long) {
   auto child = started(shell("head -c 100000 /dev/zero | tr '\\0' x"));
   std::size_t longest = 0;
   std::size_t total = 0;
@@ -342,7 +343,7 @@ TEST(leftover_process, recognises_a_program_by_what_it_was_started_with) {
   EXPECT_EQ(all.front().pid(), child.pid());
 }
 
-TEST(leftover_process, a_dead_process_that_nobody_collected_is_not_alive) {
+TEST(leftover_process, a_zombie_is_not_alive) {
   auto child = started(shell("exit 0"));
   pollfd watch{child.pidfd(), POLLIN, 0};
   ASSERT_EQ(::poll(&watch, 1, 10000), 1);
@@ -357,7 +358,7 @@ TEST(leftover_process, is_stopped_by_escalation) {
   ASSERT_EQ(read_line(out), "ready");
   const auto held = LeftoverProcess::find(child.pid(), [](const ProcessInfo&) { return true; });
   ASSERT_TRUE(held);
-  EXPECT_FALSE(held->stop_blocking({{SIGINT, 0ms}}, 50ms)) << "it ignores SIGINT";
+  EXPECT_FALSE(held->stop_blocking({{SIGINT, 0ms}}, 50ms)) << "the process ignores SIGINT";
   EXPECT_TRUE(held->stop_blocking({{SIGINT, 0ms}, {SIGKILL, 10ms}}, 10s));
 }
 

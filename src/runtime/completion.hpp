@@ -1,7 +1,7 @@
-// A value that one coroutine waits for and somebody else delivers.
+// A value that one coroutine waits for and other code delivers.
 //
-// Pinned to one loop, and shared (std::shared_ptr) between the two sides, so that the waiter may give up, by
-// deadline or by cancellation, and a late delivery finds its place still there and nobody hurt.
+// Pinned to one loop. Both sides share it by std::shared_ptr, so the waiter may give up, by deadline or cancellation,
+// and a late delivery is still safe.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class Completion {
  public:
   explicit Completion(Executor executor) : wake_(executor, kNoDeadline) {}
 
-  // Delivers, on the loop's thread. The first value counts.
+  // Delivers the value; call on the loop's thread. Later values are ignored.
   void complete(T value) {
     if (value_) return;
     value_.emplace(std::move(value));
@@ -34,8 +34,8 @@ class Completion {
   bool done() const { return value_.has_value(); }
   T& value() { return *value_; }
 
-  // True once the value is there, false when the deadline came first; it may be awaited again then, by one coroutine
-  // at a time. Throws system_error(operation_aborted) when the waiting coroutine is cancelled.
+  // Returns true once the value is there, false when the deadline passed first; the caller may then wait again.
+  // Requires: one waiting coroutine at a time. Throws system_error(operation_aborted) when that coroutine is cancelled.
   awaitable<bool> wait(Deadline deadline = kNoDeadline) {
     if (!value_) {
       if (wake_.expiry() != deadline) wake_.expires_at(deadline);

@@ -16,7 +16,7 @@ Deadline in(std::chrono::milliseconds delay) {
   return std::chrono::steady_clock::now() + delay;
 }
 
-TEST(completion, gives_the_value_to_the_one_who_waits) {
+TEST(completion, delivers_the_value_to_the_waiting_coroutine) {
   on_loop([]() -> awaitable<> {
     const auto executor = co_await this_executor();
     Completion<std::string> answer(executor);
@@ -55,7 +55,7 @@ TEST(completion, gives_up_at_the_deadline) {
   });
 }
 
-TEST(completion, a_late_value_finds_its_place_though_nobody_waits) {
+TEST(completion, a_value_may_come_after_the_waiter_gave_up) {
   on_loop([]() -> awaitable<> {
     auto answer = std::make_shared<Completion<int>>(co_await this_executor());
     EXPECT_FALSE(co_await answer->wait(in(0ms)));
@@ -85,7 +85,7 @@ TEST(completion, a_value_that_comes_at_the_deadline_counts) {
     bool got = false;
     const auto waiter = [&]() -> awaitable<> { got = co_await answer.wait(in(0ms)); };
     EXPECT_TRUE(group.spawn(waiter()));
-    // The timer has expired, or is about to; either way its handler has not run.
+    // The timer has expired or is about to expire, but its handler has not run yet.
     answer.complete(1);
     co_await group.stop(24h);
     EXPECT_TRUE(got);
@@ -114,7 +114,7 @@ TEST(completion, a_cancelled_waiter_leaves_with_operation_aborted) {
   });
 }
 
-TEST(completion, a_value_that_comes_with_the_cancellation_is_given) {
+TEST(completion, a_value_that_comes_with_the_cancellation_is_delivered) {
   on_loop([]() -> awaitable<> {
     const auto executor = co_await this_executor();
     Completion<int> answer(executor);

@@ -23,7 +23,7 @@ Result<UniqueFd> lock_directory(const std::filesystem::path& directory) {
     std::string holder;
     std::ifstream(file) >> holder;
     return fail(conflict("data_dir_in_use",
-                         fmt::format("{} is in use by another Fencepost (pid {}): stop that one, or choose another "
+                         fmt::format("{} is in use by another Fencepost (pid {}): stop that process, or choose another "
                                      "data directory",
                                      directory.string(), holder.empty() ? "unknown" : holder))
                     .with("pid", holder));

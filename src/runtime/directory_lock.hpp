@@ -8,8 +8,8 @@
 
 namespace fencepost {
 
-// Locks `directory`/lock. The directory is the caller's until the descriptor is closed, which the kernel does when
-// the process ends, however it ends. Fails with `data_dir_in_use`, naming the holder's pid, or `data_dir_unusable`.
+// Locks `directory`/lock. The caller holds the lock until it closes the descriptor; the kernel closes it when the
+// process ends, also by a crash. Fails with `data_dir_in_use`, naming the holder's pid, or with `data_dir_unusable`.
 Result<UniqueFd> lock_directory(const std::filesystem::path& directory);
 
 }  // namespace fencepost

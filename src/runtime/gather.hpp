@@ -14,9 +14,8 @@
 
 namespace fencepost {
 
-// The results in the order of the tasks. The first exception is rethrown once all have ended. A cancelled caller
-// leaves at once; the tasks run on without it, so they must own what they use. How many there are is the caller's to
-// bound.
+// Returns the results in the order of the tasks, or rethrows the first exception once all tasks have ended. A cancelled
+// caller returns at once and the tasks continue, so they must own what they use. The caller must bound their number.
 template <class T>
 awaitable<std::vector<T>> gather(std::vector<awaitable<T>> tasks) {
   struct State {

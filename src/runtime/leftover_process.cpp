@@ -43,7 +43,7 @@ bool ProcessInfo::has_argument(const std::string& wanted) const {
 
 std::optional<ProcessInfo> process_info(pid_t pid) {
   const fs::path directory = fmt::format("/proc/{}", pid);
-  // "pid (name) state parent …", where the name may hold anything, brackets and spaces too.
+  // "pid (name) state parent …", where the name may contain any character, also brackets and spaces.
   const std::string stat = read_file(directory / "stat");
   const auto name_end = stat.rfind(')');
   if (name_end == std::string::npos || stat.size() < name_end + 5) return std::nullopt;
@@ -65,7 +65,7 @@ std::optional<LeftoverProcess> LeftoverProcess::find(pid_t pid, const IsOurs& is
   auto info = process_info(pid);
   if (!info || !is_ours(*info)) return std::nullopt;
   LeftoverProcess process(std::move(*info), std::move(pidfd));
-  // Still alive after we have read /proc: so what we read was about the process we hold.
+  // The process is alive after /proc was read, so the facts read belong to the process that the pidfd pins.
   if (!process.running()) return std::nullopt;
   return process;
 }

@@ -1,8 +1,8 @@
-// Processes that an earlier, killed run of ours may have left behind.
+// Orphaned processes of an earlier run of Fencepost that was killed.
 //
-// A pid read from a file proves nothing: it may be dead, or belong to somebody else by now. So a leftover is
-// pinned first (a pidfd keeps naming the same process), then looked at in /proc, and only what the caller
-// recognises is ever signalled.
+// A pid read from a file is not reliable: the process may be dead, and the pid may belong to another process by now. So
+// a pidfd pins the process first (it always refers to the same process), then /proc is read, and only a process that
+// the caller recognises is signalled.
 #pragma once
 
 #include <chrono>
@@ -19,37 +19,37 @@
 
 namespace fencepost {
 
-// What /proc tells of a live process. Fields we may not read (somebody else's process) are empty.
+// The facts in /proc about a live process. Fields that may not be read (another user's process) are empty.
 struct ProcessInfo {
   pid_t pid = 0;
   pid_t parent = 0;
-  std::filesystem::path exe;  // of a program replaced on disk since: without the " (deleted)"
+  std::filesystem::path exe;  // without the " (deleted)" of a program that was replaced on disk
   std::filesystem::path cwd;
   std::vector<std::string> argv;
 
   bool has_argument(const std::string& wanted) const;
 };
 
-// Nothing when there is no such process, or it is dead and only waits to be collected.
+// Returns nullopt when there is no such process, or when it is a zombie.
 std::optional<ProcessInfo> process_info(pid_t pid);
 
 class LeftoverProcess {
  public:
   using IsOurs = std::function<bool(const ProcessInfo&)>;
 
-  // Nothing when `pid` does not live or `is_ours` does not recognise it.
+  // Returns nullopt when `pid` is not alive or `is_ours` does not recognise it.
   static std::optional<LeftoverProcess> find(pid_t pid, const IsOurs& is_ours);
-  // Every live process that `is_ours` recognises, except ourselves.
+  // Every live process that `is_ours` recognises, except the calling one.
   static std::vector<LeftoverProcess> find_all(const IsOurs& is_ours);
 
   pid_t pid() const { return info_.pid; }
   const ProcessInfo& info() const { return info_; }
   bool running() const;
   void signal(int number) const;
-  // True when it is gone by then. Blocks.
+  // Returns true when the process has ended by then. Blocks.
   bool wait_blocking_until(std::chrono::steady_clock::time_point deadline) const;
-  // Waits until the deadline of each step, then signals; `patience` is how long to wait after the last step.
-  // False when it is still there after all that.
+  // Waits until the deadline of each step, then signals; waits for `patience` after the last step. Blocks. Returns
+  // false when the process still runs after that.
   bool stop_blocking(const StopPlan& plan, std::chrono::milliseconds patience) const;
 
  private:

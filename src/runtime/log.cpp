@@ -34,14 +34,14 @@ constexpr std::array<std::pair<std::string_view, Level>, 5> kLevels{{{"debug", L
                                                                      {"error", Level::kError},
                                                                      {"off", Level::kOff}}};
 
-// The logger is the one global of the house (docs/architecture.md). It is replaced only by init and shutdown,
-// which run while nothing else does.
+// The logger is the only global of the program (docs/architecture.md). Only init and shutdown replace it, while no
+// other thread logs.
 struct State {
   std::shared_ptr<spdlog::details::thread_pool> pool;
   std::shared_ptr<spdlog::logger> logger;
   std::atomic<Format> format{Format::kText};
   std::atomic<Level> level{Level::kInfo};
-  std::uint64_t dropped_before = 0;  // by pools that are gone
+  std::uint64_t dropped_before = 0;  // by earlier pools
 };
 
 State& state() {
@@ -65,7 +65,7 @@ spdlog::level::level_enum to_spdlog(Level level) {
   std::unreachable();
 }
 
-// spdlog would write "warning" where the rest of the house says "warn".
+// spdlog would write "warning"; the configuration and the docs say "warn".
 class LevelName final : public spdlog::custom_flag_formatter {
  public:
   explicit LevelName(std::size_t width) : width_(width) {}
@@ -86,8 +86,8 @@ void append_json_string(std::string& out, std::string_view text) {
   out += boost::json::serialize(boost::json::value(valid));
 }
 
-// As it is if that can mislead neither a reader nor a parser, which rules out every attempt to forge a line;
-// quoted otherwise. `special` are characters that are harmless in themselves but mean something here.
+// Appends the text unchanged when it is unambiguous; otherwise quoted and escaped, so that no value can forge a line.
+// `special` are printable characters that have a meaning at this place of the line.
 void append_text(std::string& out, std::string_view text, std::string_view special) {
   const auto escaped = quote(text, kMaxValueBytes);
   const bool changed = escaped.size() != text.size() + 2;
@@ -113,7 +113,7 @@ struct ValueWriter {
   }
   void operator()(double number) const {
     if (format == Format::kJson && !std::isfinite(number)) {
-      out += "null";  // JSON has no word for it
+      out += "null";  // JSON has neither NaN nor infinity
     } else {
       fmt::format_to(std::back_inserter(out), "{}", number);
     }
@@ -121,7 +121,7 @@ struct ValueWriter {
   void operator()(const auto& integer_or_bool) const { fmt::format_to(std::back_inserter(out), "{}", integer_or_bool); }
 };
 
-// Appends fields under keys that differ: a collector may refuse a line in which a key comes twice.
+// Appends fields under distinct keys: a log collector may refuse a line with a repeated key.
 class FieldWriter {
  public:
   FieldWriter(std::string& out, Format format) : out_(out), format_(format) {}
@@ -231,7 +231,7 @@ void init(const Options& options) {
   s.pool = std::make_shared<spdlog::details::thread_pool>(options.queue_size, 1);
   auto logger = std::make_shared<spdlog::async_logger>("fencepost", sinks.begin(), sinks.end(), s.pool,
                                                        spdlog::async_overflow_policy::overrun_oldest);
-  logger->set_level(spdlog::level::debug);  // `level` below decides, before a line is rendered
+  logger->set_level(spdlog::level::debug);  // `level` below filters, before a line is rendered
   logger->flush_on(spdlog::level::debug);
   s.format = options.format;
   s.level = options.level;

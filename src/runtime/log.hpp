@@ -2,12 +2,12 @@
 //
 //   log::info("lease acquired", {{"signer", signer}, {"fencingToken", token}});
 //
-// Lines are written by a background thread from a bounded queue: when it is full the oldest line is dropped
-// and counted (`dropped()`), never the caller delayed. Any thread may log. Before `init` lines go to stderr
-// as text, so that a start that fails still speaks.
+// A background thread writes the lines from a bounded queue. When the queue is full, the oldest line is dropped and
+// counted (`dropped()`); the caller never waits. Any thread may log. Before `init`, lines go to stderr as text, so that
+// a failed start is still reported.
 //
-// What is logged cannot forge a line or move a cursor: control characters and broken UTF-8 are escaped. Of each
-// value at most 4 KiB are kept. A key that is already taken in the line gets a "_" behind it.
+// Logged values cannot forge a line or move a cursor: control characters and broken UTF-8 are escaped. Values are cut
+// to 4 KiB. A key that the line already has gets a "_" appended.
 #pragma once
 
 #include <concepts>
@@ -28,8 +28,8 @@ struct Options {
   Level level = Level::kInfo;
   Format format = Format::kText;
   std::size_t queue_size = 8192;
-  std::string file;            // empty: stderr
-  bool echo_warnings = false;  // with a file: warnings and errors also go to stderr; the format is as for the file
+  std::string file;            // empty means stderr
+  bool echo_warnings = false;  // with a file: also write warnings and errors to stderr, in the same format
 };
 
 struct Field {
@@ -38,7 +38,7 @@ struct Field {
   Field(std::string_view k, std::string_view v) : key(k), value(v) {}
   Field(std::string_view k, const std::string& v) : key(k), value(std::string_view(v)) {}
   Field(std::string_view k, const char* v) : key(k), value(std::string_view(v)) {}
-  template <std::same_as<bool> T>  // a plain bool would also take any pointer
+  template <std::same_as<bool> T>  // a plain bool parameter would also accept any pointer
   Field(std::string_view k, T v) : key(k), value(v) {}
   Field(std::string_view k, double v) : key(k), value(v) {}
   template <std::signed_integral T>
@@ -52,22 +52,22 @@ struct Field {
 };
 using Fields = std::initializer_list<Field>;
 
-// Call once, early; `shutdown` writes what is queued and stops the thread. Both while nothing else logs.
-// Throws Exception "bad_log_file" when the file cannot be opened; logging then stays as it was.
+// Call `init` once, early; `shutdown` writes the queued lines and stops the thread. Requires: no other thread logs
+// during either call. Throws Exception "bad_log_file" when the file cannot be opened, and leaves logging unchanged.
 void init(const Options& options);
 void shutdown();
 
-// The level may change at run time, from any thread.
+// The level may change at run time. Any thread may call.
 void set_level(Level level);
 Level level();
 Result<Level> parse_level(std::string_view text);
 std::string_view to_string(Level level);
 
-// How many lines the full queue has cost since the start.
+// How many lines were dropped because the queue was full, since the start.
 std::uint64_t dropped();
 
 void write(Level level, std::string_view message, Fields fields);
-// With an error: its code, message and context become fields.
+// The error's code, message and context become fields.
 void write(Level level, std::string_view message, const Error& error, Fields fields);
 
 inline void debug(std::string_view message, Fields fields = {}) {
@@ -89,7 +89,7 @@ inline void error(std::string_view message, const Error& e, Fields fields = {}) 
   write(Level::kError, message, e, fields);
 }
 
-// One rendered line without time and level: what `write` queues. For tests.
+// One rendered line without time and level, as `write` queues it. For tests.
 std::string render(Format format, std::string_view message, const Error* error, Fields fields);
 
 }  // namespace fencepost::log

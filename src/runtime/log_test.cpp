@@ -28,7 +28,7 @@ static_assert(std::is_constructible_v<log::Field, const char*, std::string>);
 static_assert(!std::is_constructible_v<log::Field, const char*, Secret>, "a secret must not be loggable");
 static_assert(!std::is_constructible_v<log::Field, const char*, void*>, "a pointer is not a bool");
 
-// A directory of the test's own, and the logger as it was before, whatever happens.
+// Gives each test its own directory, and restores the logger afterwards.
 class LogTest : public testing::Test {
  protected:
   ~LogTest() override {
@@ -78,7 +78,7 @@ TEST(log, quotes_text_that_could_be_misread) {
   EXPECT_EQ(text("m", {{"k", "größe"}}), "m k=größe");
 }
 
-TEST(log, nothing_can_forge_a_second_line_or_steer_a_terminal) {
+TEST(log, values_cannot_forge_a_line_or_control_a_terminal) {
   const std::string evil = "x\n2024-01-01 ERROR forged\r\x1b[2J\x7f\xc2\x9b\xff";
   const auto error = internal(evil, evil).with(evil, evil);
   for (const auto format : {Format::kText, Format::kJson}) {
@@ -90,13 +90,13 @@ TEST(log, nothing_can_forge_a_second_line_or_steer_a_terminal) {
   EXPECT_EQ(json("a\nb", {{"k", "\xff"}}), "\"message\":\"a\\nb\",\"k\":\"\xef\xbf\xbd\"");
 }
 
-TEST(log, keys_differ_within_a_line) {
+TEST(log, a_repeated_key_is_renamed) {
   const auto error = internal("c", "e").with("code", "1").with("id", "2");
   EXPECT_EQ(json("m", {{"id", 1}, {"level", 2}, {"id", 3}}, &error),
             R"("message":"m","id":1,"level_":2,"id_":3,"code":"c","error":"e","code_":"1","id__":"2")");
 }
 
-TEST(log, numbers_json_does_not_know_become_null) {
+TEST(log, nan_and_infinity_become_null_in_json) {
   EXPECT_EQ(json("m", {{"x", std::numeric_limits<double>::infinity()}, {"y", std::nan("")}}),
             R"("message":"m","x":null,"y":null)");
 }
@@ -121,7 +121,7 @@ TEST_F(LogTest, writes_text_with_time_and_level) {
   log::warn("two");
   log::error("three", internal("c", "m"));
   log::shutdown();
-  // POSIX expressions know no \\d.
+  // POSIX regular expressions have no \\d.
   const std::string time = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z ";
   const auto at = [&](const std::string& rest) { return testing::ContainsRegex(time + rest); };
   EXPECT_THAT(lines(), ElementsAre(at("info  one k=1$"), at("warn  two$"), at("error three code=c error=m$")));
@@ -202,7 +202,7 @@ TEST_F(LogTest, many_threads_write_whole_lines) {
   for (const auto& line : written) ASSERT_TRUE(parse_json(line, 4096).has_value()) << line;
 }
 
-// A pipe that nobody reads stops the writer, as a full disk or a hung terminal would.
+// A pipe without a reader blocks the writer, as a full disk or a hung terminal would.
 TEST_F(LogTest, a_full_queue_drops_lines_and_counts_them_and_never_blocks) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   const int reader = ::open(path().c_str(), O_RDONLY | O_NONBLOCK);

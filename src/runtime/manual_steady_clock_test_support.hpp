@@ -1,4 +1,4 @@
-// A SteadyClock that stands still until a test moves it. On one loop only.
+// A SteadyClock that moves only when a test advances it. Use it on one loop only.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +21,14 @@ class ManualSteadyClock final : public SteadyClock {
     std::erase_if(waits_, [&](const Wait& wait) { return wait.timer == &timer; });
   }
 
-  // Ends the waits whose time comes; their coroutines go on at the loop's next turn.
+  // Ends the waits that are due; their coroutines resume in the loop's next iteration.
   void advance(std::chrono::nanoseconds by) {
     now_ += by;
     for (const auto& wait : waits_) {
       if (wait.deadline <= now_) wait.timer->cancel();
     }
   }
-  // How long until the next wait ends; nothing when no coroutine waits.
+  // How long until the next wait ends; nullopt when no coroutine waits.
   std::optional<std::chrono::nanoseconds> next() const {
     if (waits_.empty()) return std::nullopt;
     return std::ranges::min(waits_, {}, &Wait::deadline).deadline - now_;

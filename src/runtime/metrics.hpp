@@ -1,10 +1,10 @@
-// Metrics: one registry per process, handed in by constructor. Look a metric up once and keep the reference;
-// counting is then one atomic. References live as long as the Metrics object.
+// Metrics: one registry per process, injected by constructor. Look a metric up once and store the reference; counting
+// is then one atomic operation. References are valid as long as the Metrics object.
 //
-// Names are given without `fencepost_`, which is put in front of each; snake_case, with the unit last. Counters end in
+// Pass names without `fencepost_`, which is added to each; snake_case, with the unit last. Counters end in
 // `_total`, latencies in `_seconds`; a gauge ends in its unit (`_seconds`, `_bytes`, `_ratio`) unless it counts things.
-// What belongs to one chain has the label `chain`, the chain's name in the configuration. A metric that can be known
-// at the start is made at the start: an alert cannot see a counter that appears with its first increment.
+// Metrics of one chain have the label `chain`, the chain's name in the configuration. Create metrics at the start where
+// their labels are known: an alert cannot see a counter that appears with its first increment.
 // docs/metrics.md lists them all, and a test compares that list with a running node.
 #pragma once
 
@@ -28,23 +28,23 @@ class Metrics {
   using Gauge = prometheus::Gauge;
   using Histogram = prometheus::Histogram;
 
-  // The same name and labels give the same metric again. `help` counts the first time. Throws std::invalid_argument
-  // for a name that breaks the rules above.
+  // The same name and labels return the same metric. The first `help` of a name is used. Throws std::invalid_argument
+  // for a name that breaks the rules above. Any thread may call.
   Counter& counter(const std::string& name, const std::string& help, const Labels& labels = {});
   Gauge& gauge(const std::string& name, const std::string& help, const Labels& labels = {});
   // Seconds, from 100 µs to 30 s.
   Histogram& latency(const std::string& name, const std::string& help, const Labels& labels = {});
-  // Refreshed just before each scrape, for values that are cheaper to ask for than to keep. The callback runs
-  // on the scraping thread and must outlive the registry's users: add it only for process-wide facts.
+  // Calls back before each scrape, for values that are cheaper to query than to maintain. The callback runs on the
+  // scraping thread and is never removed: what it uses must live as long as this object.
   void before_scrape(std::function<void()> refresh);
 
-  // The text exposition format, with the facts about this process (runtime/process_metrics.hpp). Any thread.
+  // Returns the text exposition format, with the metrics of runtime/process_metrics.hpp. Any thread may call.
   std::string scrape();
 
  private:
   prometheus::Registry registry_;
-  std::mutex scraping_;  // held while refreshers run, so that each runs alone
-  std::mutex mutex_;     // guards the list only, so that a refresher may add one
+  std::mutex scraping_;  // held while callbacks run, so that they never run concurrently
+  std::mutex mutex_;     // guards only the list, so that a callback may add another
   std::vector<std::function<void()>> refreshers_;
 };
 

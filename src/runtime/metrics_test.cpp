@@ -59,7 +59,7 @@ TEST(metrics, a_label_cannot_forge_a_line) {
   EXPECT_THAT(text, Not(HasSubstr("\nforged")));
 }
 
-TEST(metrics, every_name_has_the_prefix_but_those_of_the_process) {
+TEST(metrics, every_name_but_process_metrics_has_the_prefix) {
   Metrics metrics;
   metrics.gauge("depth", "Depth.");
   std::istringstream lines(metrics.scrape());

@@ -1,4 +1,4 @@
-// Runs a coroutine on another loop and waits for it on one's own.
+// Runs a coroutine on another loop and waits for it on the caller's loop.
 #pragma once
 
 #include <exception>
@@ -14,9 +14,9 @@
 
 namespace fencepost {
 
-// `make()` gives the coroutine and is called on the target's thread; what it captures lives until the coroutine ends.
-// A cancelled caller leaves at once (operation_aborted); the task runs to its end, and its result is dropped. On the
-// caller's own loop it simply runs.
+// Calls `make()`, which returns the coroutine, on the target's thread; its captures live until the coroutine ends. When
+// the target is the caller's own loop, the coroutine runs there directly. A cancelled caller returns at once
+// (operation_aborted); the coroutine runs to its end and its result is dropped.
 template <class F>
 auto on_loop(Executor target, F make) -> std::invoke_result_t<F&> {
   using Value = typename std::invoke_result_t<F&>::value_type;

@@ -18,7 +18,7 @@ awaitable<std::size_t> where() {
   co_return Runtime::current();
 }
 
-// Asks from loop 0 and tells where the question and the answer were.
+// Calls from loop 0, and returns the loops on which the call ran and the answer arrived.
 awaitable<std::pair<std::size_t, std::size_t>> ask(Executor target) {
   const auto there = co_await on_loop(target, [] { return where(); });
   co_return std::pair(there, Runtime::current());

@@ -9,12 +9,12 @@
 
 namespace fencepost {
 
-// Empty, with errno set, when there is no such process.
+// Returns an empty descriptor, with errno set, when there is no such process.
 inline UniqueFd open_pidfd(pid_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// False when the process has been collected, or is not ours to signal.
+// Returns false when the process has been reaped, or when the caller may not signal it.
 inline bool send_signal(const UniqueFd& pidfd, int number) {
   return ::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) == 0;
 }

@@ -31,7 +31,7 @@ Result<void> write_private_file(const std::filesystem::path& file, std::string_v
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   if (::fsync(fd.get()) != 0 || ::rename(fresh.c_str(), file.c_str()) != 0) return fail(cannot_write(file, errno));
-  // The name is the directory's data: without this a loss of power could take the file with it.
+  // The file's name is part of the directory: without this fsync a power loss could undo the rename.
   const auto parent = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
   const UniqueFd directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::fsync(directory.get()) != 0) return fail(cannot_write(file, errno));

@@ -1,4 +1,4 @@
-// A file that only its owner may read, written whole or not at all.
+// A file that only its owner may read, replaced atomically.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace fencepost {
 
-// Writes a new file of mode 0600 beside it and renames it over, so that a reader sees the old text or the new one,
-// also after a loss of power. kInternal `cannot_write` with the reason. Blocks.
+// Writes a new file of mode 0600 in the same directory and renames it to `file`, so that a reader sees the old text or
+// the new text, also after a power loss. Fails with kInternal `cannot_write` and the reason. Blocks.
 Result<void> write_private_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace fencepost

@@ -16,7 +16,7 @@ std::string text_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(private_file, is_for_its_owner_alone_and_replaced_whole) {
+TEST(private_file, is_readable_only_by_its_owner_and_replaced_atomically) {
   const test::TempDir dir("private-file");
   const auto file = dir / "secret";
   ASSERT_TRUE(write_private_file(file, "first and longer"));

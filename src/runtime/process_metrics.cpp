@@ -42,7 +42,7 @@ std::optional<double> open_fds() {
     ++count;
   }
   if (unreadable) return std::nullopt;
-  return count - 1;  // the one that reads the directory
+  return count - 1;  // without the descriptor that reads the directory
 }
 
 std::optional<double> max_fds() {
@@ -51,7 +51,8 @@ std::optional<double> max_fds() {
   return static_cast<double>(limit.rlim_cur);
 }
 
-// The start in clock ticks since boot is the 20th field after the name, which may itself contain spaces and brackets.
+// The start time, in clock ticks since boot, is the 20th field after the name. The name may contain spaces and
+// brackets.
 std::optional<double> start_time() {
   const auto stat = read_file("/proc/self/stat");
   const auto name_end = stat.rfind(')');

@@ -1,5 +1,5 @@
-// Reading small files whole. Not by std::ifstream's buffer: that throws when a read fails half-way, whatever the
-// stream's exception mask says, and under /proc a read fails whenever the process has just ended.
+// Reads small files whole. std::ifstream's buffer is not used because it throws when a read fails half-way, and a read
+// under /proc fails whenever the process has just ended.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace fencepost {
 
-// As much as could be read from `begin` on: nothing of a file that is missing, unreadable, or whose process is gone.
+// Returns the text from `begin` on, as far as it can be read; empty when the file is missing or unreadable.
 std::string read_file(const std::filesystem::path& file, std::uintmax_t begin = 0);
 
-// The last `limit` bytes of what was written since `begin`: what a program's log says about its end.
+// Returns the last `limit` bytes after `begin`, such as the end of a failed program's log.
 std::string read_tail(const std::filesystem::path& file, std::uintmax_t begin, std::size_t limit);
 
-// 0 when there is none.
+// Returns 0 when there is no such file.
 std::uintmax_t file_size_or_zero(const std::filesystem::path& file);
 
 }  // namespace fencepost

@@ -9,7 +9,7 @@
 namespace fencepost {
 namespace {
 
-TEST(read_file, gives_the_whole_text_or_what_comes_after_a_place) {
+TEST(read_file, returns_the_whole_text_or_the_text_after_an_offset) {
   const test::TempDir dir("read-file");
   const std::string text = std::string(40'000, 'a') + '\0' + "end\n";
   std::ofstream(dir / "file", std::ios::binary) << text;
@@ -20,8 +20,8 @@ TEST(read_file, gives_the_whole_text_or_what_comes_after_a_place) {
   EXPECT_EQ(file_size_or_zero(dir / "file"), text.size());
 }
 
-// A process that ends between open and read makes the read fail in the same way as a directory does.
-TEST(read_file, gives_nothing_when_reading_fails) {
+// Reading a directory fails in the same way as reading a /proc file of a process that has just ended.
+TEST(read_file, returns_nothing_when_reading_fails) {
   const test::TempDir dir("read-file");
   EXPECT_EQ(read_file(dir / "missing"), "");
   EXPECT_EQ(read_tail(dir / "missing", 0, 10), "");

@@ -12,13 +12,14 @@ namespace {
 constexpr std::size_t kNotALoop = static_cast<std::size_t>(-1);
 thread_local std::size_t current_loop = kNotALoop;
 
-// Shared with the tasks: they may outlive a caller that was cancelled, and a coroutine lambda its closure must not.
+// Shared with the tasks, which may outlive a cancelled caller. It also owns the closure, which must outlive its
+// coroutine.
 struct Tally {
   Tally(std::function<awaitable<>(std::size_t)> t, std::size_t loops, Executor home)
       : task(std::move(t)), left(loops), finished(home) {}
 
   const std::function<awaitable<>(std::size_t)> task;
-  // The rest on the caller's loop only.
+  // Used only on the caller's loop:
   std::size_t left;
   std::exception_ptr failure;
   Completion<bool> finished;
@@ -67,7 +68,7 @@ awaitable<> Runtime::on_every_loop(std::function<awaitable<>(std::size_t)> task)
 }
 
 std::size_t Runtime::current() {
-  if (current_loop == kNotALoop) throw Exception(internal("not_on_a_loop", "called outside the runtime's loops"));
+  if (current_loop == kNotALoop) throw Exception(internal("not_on_a_loop", "this thread runs no loop; use a loop's"));
   return current_loop;
 }
 

@@ -1,8 +1,8 @@
 // The threads of a node: N event loops, one io_context and one thread each, and a small pool for work that
 // would block a loop (signing, scrypt).
 //
-// Whatever belongs to a loop (connections, lanes, workers) is touched only on that loop's thread; work crosses
-// over by posting. With one thread per io_context there is nothing to lock inside a loop.
+// Objects of a loop (connections, lanes, workers) are used only on that loop's thread; other threads post work to the
+// loop. With one thread per io_context, objects of a loop need no locks.
 #pragma once
 
 #include <cstddef>
@@ -41,18 +41,19 @@ class Runtime {
   Executor executor(std::size_t index) { return loop(index).get_executor(); }
 
   void start();
-  // Ends the loops at once and joins the threads, so from none of them. Whoever needs an orderly end stops before
-  // this. Idempotent.
+  // Ends the loops at once and joins the threads. Requires: the caller is on none of these threads, and components that
+  // need an orderly end have stopped. Idempotent.
   void stop();
 
-  // Runs a coroutine on a loop and blocks the calling thread, which must not be a loop's, until it is done.
+  // Runs a coroutine on a loop and blocks the calling thread until it ends. Requires: the caller is not on a loop's
+  // thread.
   template <class T>
   T run_on(std::size_t index, awaitable<T> task) {
     return asio::co_spawn(loop(index), std::move(task), asio::use_future).get();
   }
 
-  // Runs `work` on the CPU pool; the coroutine goes on on its own loop with the result or the exception. A
-  // cancelled caller leaves at once (operation_aborted); the work still runs to its end, and its result is dropped.
+  // Runs `work` on the CPU pool; the coroutine resumes on its own loop with the result or the exception. A cancelled
+  // caller returns at once (operation_aborted); the work still runs to its end, and its result is dropped.
   template <class F>
   awaitable<std::invoke_result_t<F>> offload(F work) {
     using Value = std::invoke_result_t<F>;
@@ -61,7 +62,7 @@ class Runtime {
     const auto answer = std::make_shared<Completion<Outcome>>(home);
     asio::post(cpu_, [home, answer = answer, work = std::move(work)]() mutable {
       auto outcome = std::make_shared<Outcome>(run_work<Outcome>(work));
-      // Moved, so that the pool's thread keeps nothing that belongs to the loop.
+      // Moved, so that the pool's thread holds no object of the loop.
       asio::post(home,
                  [answer = std::move(answer), outcome = std::move(outcome)] { answer->complete(std::move(*outcome)); });
     });
@@ -70,11 +71,11 @@ class Runtime {
     if constexpr (!std::is_void_v<Value>) co_return std::move(*answer->value());
   }
 
-  // Runs task(i) on every loop i, all at the same time; the caller, on a loop of its own, goes on when the last has
-  // finished. The first exception is rethrown then. A cancelled caller leaves at once; the tasks go on without it.
+  // Runs task(i) on every loop i, all at the same time, and returns on the caller's loop when the last has finished.
+  // Then rethrows the first exception. A cancelled caller returns at once; the tasks continue.
   awaitable<> on_every_loop(std::function<awaitable<>(std::size_t)> task);
 
-  // The index of the loop whose thread this is. Throws Exception "not_on_a_loop" on any other thread.
+  // The index of the loop that the calling thread runs. Throws Exception "not_on_a_loop" on any other thread.
   static std::size_t current();
 
  private:
@@ -102,7 +103,7 @@ class Runtime {
   asio::thread_pool cpu_;
 };
 
-// Runs one coroutine to its end on a fresh event loop in the calling thread: for command-line tools and tests.
+// Runs one coroutine to its end on a new event loop in the calling thread: for command-line tools and tests.
 template <class T>
 T run_blocking(awaitable<T> task) {
   asio::io_context context(1);

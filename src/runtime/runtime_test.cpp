@@ -24,7 +24,7 @@ class runtime : public testing::Test {
   runtime() { runtime_.start(); }
   ~runtime() override { runtime_.stop(); }
 
-  // Runs body() on loop 0, keeping it alive meanwhile.
+  // Runs body() on loop 0, and keeps it alive until it ends.
   void on_loop(std::function<awaitable<>()> body) { runtime_.run_on(0, body()); }
 
   Runtime runtime_{{.threads = 2}};
@@ -43,7 +43,7 @@ TEST_F(runtime, each_loop_has_a_thread_of_its_own_that_knows_its_index) {
   EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
 }
 
-TEST_F(runtime, a_thread_that_is_no_loop_has_no_index) {
+TEST_F(runtime, a_thread_that_runs_no_loop_has_no_index) {
   EXPECT_THROW(Runtime::current(), Exception);
 }
 
@@ -55,7 +55,7 @@ TEST_F(runtime, run_on_gives_the_exception_of_the_coroutine) {
   EXPECT_THROW(runtime_.run_on(1, bad()), std::invalid_argument);
 }
 
-TEST_F(runtime, offload_runs_elsewhere_and_comes_back_with_the_result) {
+TEST_F(runtime, offload_runs_on_the_pool_and_returns_the_result_on_the_loop) {
   on_loop([&]() -> awaitable<> {
     const auto home = std::this_thread::get_id();
     std::thread::id there;
@@ -97,7 +97,7 @@ TEST_F(runtime, the_loop_goes_on_while_work_is_offloaded) {
   });
 }
 
-TEST_F(runtime, a_cancelled_caller_of_offload_leaves_at_once_and_the_late_result_hurts_nobody) {
+TEST_F(runtime, a_cancelled_caller_of_offload_returns_at_once_and_the_result_is_dropped) {
   std::latch release(1);
   std::atomic<bool> work_done{false};
   on_loop([&]() -> awaitable<> {
@@ -122,7 +122,7 @@ TEST_F(runtime, a_cancelled_caller_of_offload_leaves_at_once_and_the_late_result
   });
   release.count_down();
   EXPECT_TRUE(eventually([&] { return work_done.load(); }));
-  // The result is delivered to loop 0 before this gets its turn there.
+  // The result is delivered to loop 0 before this coroutine runs there.
   on_loop([&]() -> awaitable<> { co_await runtime_.offload([] {}); });
 }
 
@@ -179,7 +179,7 @@ TEST_F(runtime, tasks_on_every_loop_outlive_a_caller_that_was_cancelled) {
       const auto mark = std::make_shared<int>(1);
       co_await runtime_.on_every_loop([&open, &finished, mark](std::size_t) -> awaitable<> {
         co_await test::comes_true([&] { return open.load(); });
-        finished += *mark;  // the closure must still be there
+        finished += *mark;  // the closure must still be alive
       });
     };
     EXPECT_TRUE(group.spawn(caller()));
@@ -191,7 +191,7 @@ TEST_F(runtime, tasks_on_every_loop_outlive_a_caller_that_was_cancelled) {
   EXPECT_TRUE(eventually([&] { return finished == 2; }));
 }
 
-TEST_F(runtime, stops_twice_and_with_work_still_open) {
+TEST_F(runtime, may_be_stopped_twice_and_with_work_in_flight) {
   std::latch begun(1);
   asio::co_spawn(
       runtime_.loop(1),

@@ -1,4 +1,4 @@
-// What the tests of coroutines share: a loop with a deadline, conditions to await, and the log as text.
+// Helpers for tests of coroutines: a loop with a deadline, conditions to await, and the log as text.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace fencepost::test {
 
 inline constexpr std::chrono::seconds kLimit{20};
 
-// Runs body() to its end on a fresh loop in this thread; throws what it throws, and when it hangs.
+// Runs body() to its end on a new loop in this thread. Throws what body() throws, and throws when it hangs.
 inline void on_loop(std::function<awaitable<>()> body) {
   asio::io_context context(1);
   auto done = asio::co_spawn(context, body(), asio::use_future);
@@ -36,7 +36,7 @@ inline void on_loop(std::function<awaitable<>()> body) {
   done.get();
 }
 
-// True as soon as the condition holds; false when it does not in time.
+// Returns true as soon as the condition holds, false at the deadline.
 inline awaitable<bool> comes_true(std::function<bool()> condition) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   const auto deadline = std::chrono::steady_clock::now() + kLimit / 2;
@@ -48,7 +48,7 @@ inline awaitable<bool> comes_true(std::function<bool()> condition) {
   co_return true;
 }
 
-// Lets everything that is ready on this loop run, several times over: what was going to happen at once has happened.
+// Lets all ready work of this loop run, several times, so that anything due without a wait has happened.
 inline awaitable<> turns(int count = 50) {
   for (int i = 0; i < count; ++i) co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
 }
@@ -59,7 +59,7 @@ inline awaitable<> hang() {
   co_await never.async_wait(asio::use_awaitable);
 }
 
-// Closed until opened, on one loop.
+// A gate that coroutines of one loop wait at until a test opens it.
 class Gate {
  public:
   explicit Gate(Executor executor) : timer_(executor, asio::steady_timer::time_point::max()) {}
@@ -77,7 +77,7 @@ class Gate {
   bool open_ = false;
 };
 
-// Collects what is logged from now on.
+// Collects log lines from its construction on.
 class LogText {
  public:
   LogText() {
@@ -88,7 +88,7 @@ class LogText {
     log::shutdown();
     std::remove(path_.c_str());
   }
-  // What was logged so far; nothing is collected afterwards.
+  // Returns the lines logged so far, and stops collecting.
   std::string take() {
     log::shutdown();
     std::ifstream in(path_);

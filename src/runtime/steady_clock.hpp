@@ -1,4 +1,4 @@
-// Steady time and the waits that depend on it, handed in so that tests own both.
+// Steady time and waits, injected so that tests control both.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ class SteadyClock {
 
   virtual ~SteadyClock() = default;
   virtual TimePoint now() const = 0;
-  // Returns at `deadline`, or earlier when the caller cancels the timer. `timer` outlives the wait.
+  // Returns at `deadline`, or earlier when the caller cancels the timer. Requires: `timer` outlives the wait.
   virtual awaitable<> wait_until(asio::steady_timer& timer, TimePoint deadline) = 0;
 
   static SteadyClock& real();

@@ -27,11 +27,11 @@ awaitable<bool> StopSequence::run(std::chrono::milliseconds total) {
     asio::co_spawn(executor, run_stage(stage, std::max(left / 2, std::chrono::milliseconds(0))),
                    [finished](const std::exception_ptr& failure) { finished->complete(failure); });
     if (!co_await finished->wait(deadline)) {
-      log::error("stopping took too long", {{"stage", stage->name}});
+      log::error("shutdown stage did not finish in time; the remaining stages are skipped", {{"stage", stage->name}});
       co_return false;
     }
     if (finished->value()) {
-      log::error("stopping failed", error_of(finished->value()), {{"stage", stage->name}});
+      log::error("shutdown stage failed", error_of(finished->value()), {{"stage", stage->name}});
     } else {
       log::debug("stopped", {{"stage", stage->name}});
     }

@@ -1,4 +1,4 @@
-// Stopping in order: what was started last stops first, so that nobody loses what they stand on.
+// An ordered shutdown: the component started last stops first, so that none loses a component that it depends on.
 #pragma once
 
 #include <chrono>
@@ -13,15 +13,15 @@ namespace fencepost {
 
 class StopSequence {
  public:
-  // A stage is told how long it may take: half of what is left, so that a slow one leaves time for the others.
+  // A stage gets its time limit: half of the remaining time, so that a slow stage leaves time for the others.
   using Stage = std::function<awaitable<>(std::chrono::milliseconds limit)>;
 
-  // Call right after the thing has started.
+  // Call right after the component has started.
   void add(std::string name, Stage stop);
 
-  // Runs the stages, last added first, on the caller's loop. A stage that throws is logged and the next one runs. False
-  // when `total` ran out first: the stage that hung is named in the log and the rest did not run; the process should
-  // simply end, since everything it owns survives that.
+  // Runs the stages on the caller's loop, last added first. A stage that throws is logged and the next one runs.
+  // Returns false when `total` passed first: the log names the stage that hung, and the remaining stages did not run.
+  // The process should then exit: its state is in PostgreSQL.
   awaitable<bool> run(std::chrono::milliseconds total);
 
  private:
@@ -30,7 +30,7 @@ class StopSequence {
     Stage stop;
   };
 
-  // Holds the stage while it runs: one that hangs outlives the sequence.
+  // Owns the stage while it runs: a stage that hangs outlives the sequence.
   static awaitable<> run_stage(std::shared_ptr<Named> stage, std::chrono::milliseconds left);
 
   std::vector<Named> stages_;

@@ -50,7 +50,7 @@ TEST(stop_sequence, a_stage_begins_when_the_one_before_has_ended) {
   });
 }
 
-TEST(stop_sequence, tells_each_stage_that_it_may_take_half_of_what_is_left) {
+TEST(stop_sequence, gives_each_stage_half_of_the_remaining_time) {
   on_loop([]() -> awaitable<> {
     std::vector<milliseconds> limits;
     StopSequence stops;
@@ -71,7 +71,7 @@ TEST(stop_sequence, tells_each_stage_that_it_may_take_half_of_what_is_left) {
   });
 }
 
-TEST(stop_sequence, goes_on_past_stages_that_throw_and_names_them) {
+TEST(stop_sequence, continues_after_stages_that_throw_and_logs_their_names) {
   test::LogText text;
   std::vector<std::string> stopped;
   on_loop([&]() -> awaitable<> {
@@ -95,7 +95,7 @@ TEST(stop_sequence, goes_on_past_stages_that_throw_and_names_them) {
   EXPECT_THAT(log, HasSubstr("not even started"));
 }
 
-TEST(stop_sequence, gives_up_on_a_stage_that_hangs_and_names_it) {
+TEST(stop_sequence, gives_up_on_a_stage_that_hangs_and_logs_its_name) {
   test::LogText text;
   std::vector<std::string> stopped;
   on_loop([&]() -> awaitable<> {
@@ -112,7 +112,7 @@ TEST(stop_sequence, gives_up_on_a_stage_that_hangs_and_names_it) {
     });
     EXPECT_FALSE(co_await stops->run(5ms));
     EXPECT_THAT(stopped, IsEmpty());
-    // A stage that comes to itself after all finds what it captured still there.
+    // When a stage that hung resumes later, its captures are still alive.
     stops.reset();
     gate.open();
     co_await turns();
@@ -121,7 +121,7 @@ TEST(stop_sequence, gives_up_on_a_stage_that_hangs_and_names_it) {
   EXPECT_THAT(text.take(), HasSubstr("stuck"));
 }
 
-TEST(stop_sequence, with_nothing_to_stop_is_done) {
+TEST(stop_sequence, without_stages_succeeds_at_once) {
   on_loop([]() -> awaitable<> {
     StopSequence stops;
     EXPECT_TRUE(co_await stops.run(0ms));

@@ -56,7 +56,7 @@ void TaskGroup::cancel() {
 awaitable<> TaskGroup::stop(std::chrono::milliseconds grace) {
   stopping_ = true;
   if (co_await wait_until_empty(std::chrono::steady_clock::now() + grace)) co_return;
-  // Cancellation reaches only the operation that is pending; a task that starts another one is asked again.
+  // Cancellation ends only the pending operation. A task that starts another operation is cancelled again.
   while (!running_.empty()) {
     cancel();
     co_await wait_until_empty(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));

@@ -1,8 +1,8 @@
 // A bounded set of coroutines that one owner starts and waits for, instead of `detached`.
 //
-// Pinned to one io_context: construct anywhere, call every method on its thread. A task that throws is logged
-// with the group's name (unless it only says that it was cancelled by stop) and counts as finished. The owner must
-// `co_await stop()` before the group is destroyed; one at a time.
+// Pinned to one io_context: construct on any thread, call every method on the loop's thread. A task that throws is
+// logged with the group's name (except when stop cancelled it) and counts as finished. Requires: the owner awaits
+// `stop()` before it destroys the group; one stop at a time.
 #pragma once
 
 #include <chrono>
@@ -23,14 +23,14 @@ class TaskGroup {
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
-  // Starts the task. False, and the task never runs, when the group is full or stopping.
+  // Starts the task. Returns false, and never runs the task, when the group is full or stopping.
   [[nodiscard]] bool spawn(awaitable<> task);
 
-  // Refuses new tasks, waits up to `grace` for those that run, then cancels them (each pending operation ends
-  // with operation_aborted) and waits until all are gone.
+  // Refuses new tasks, waits up to `grace` for the running ones, then cancels them (each pending operation ends with
+  // operation_aborted) and waits until all have ended.
   awaitable<> stop(std::chrono::milliseconds grace);
 
-  // Cancels what runs now, without waiting and without refusing new tasks.
+  // Cancels the running tasks. Does not wait, and does not refuse new tasks.
   void cancel();
 
   std::size_t size() const { return running_.size(); }
@@ -39,7 +39,7 @@ class TaskGroup {
   Executor executor() const { return executor_; }
 
  private:
-  // Shared, since a task may finish, and leave the list, while its own signal is being emitted.
+  // Shared, because a task may finish and be removed from the list while its own signal is being emitted.
   using Signal = std::shared_ptr<asio::cancellation_signal>;
 
   awaitable<bool> wait_until_empty(std::chrono::steady_clock::time_point deadline);

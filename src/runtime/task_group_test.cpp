@@ -29,7 +29,7 @@ awaitable<> fail_with(Error error) {
   co_return;
 }
 
-TEST(task_group, runs_what_it_is_given_and_forgets_it) {
+TEST(task_group, runs_its_tasks_and_removes_finished_ones) {
   on_loop([]() -> awaitable<> {
     TaskGroup group(co_await this_executor(), "test", 2);
     int ran = 0;
@@ -71,7 +71,7 @@ TEST(task_group, refuses_once_it_stops) {
   });
 }
 
-TEST(task_group, stop_waits_for_what_runs) {
+TEST(task_group, stop_waits_for_running_tasks) {
   on_loop([]() -> awaitable<> {
     const auto executor = co_await this_executor();
     TaskGroup group(executor, "test", 10);
@@ -90,7 +90,7 @@ TEST(task_group, stop_waits_for_what_runs) {
   });
 }
 
-TEST(task_group, stop_cancels_what_runs_longer_than_the_grace) {
+TEST(task_group, stop_cancels_tasks_that_run_longer_than_the_grace) {
   on_loop([]() -> awaitable<> {
     TaskGroup group(co_await this_executor(), "test", 10);
     int aborted = 0;
@@ -109,7 +109,7 @@ TEST(task_group, stop_cancels_what_runs_longer_than_the_grace) {
   });
 }
 
-TEST(task_group, a_task_that_goes_on_after_cancellation_is_asked_again) {
+TEST(task_group, a_task_that_continues_after_cancellation_is_cancelled_again) {
   on_loop([]() -> awaitable<> {
     TaskGroup group(co_await this_executor(), "test", 1);
     int asked = 0;
@@ -128,7 +128,7 @@ TEST(task_group, a_task_that_goes_on_after_cancellation_is_asked_again) {
   });
 }
 
-// An operation whose cancellation completes it on the spot, inside emit.
+// An operation that completes inside emit when it is cancelled.
 awaitable<> end_inside_emit() {
   auto token = asio::use_awaitable;
   co_await asio::async_initiate<decltype(token), void()>(

@@ -10,7 +10,7 @@
 namespace fencepost {
 namespace {
 
-// One variable: the point it names, and how often that is passed before it counts.
+// One environment variable: the point that it names, and at which passage to send the signal.
 class Wanted {
  public:
   Wanted(const char* variable, int signal) : signal_(signal) {
@@ -28,7 +28,7 @@ class Wanted {
   void pass(std::string_view name) {
     if (name_.empty() || name_ != name) [[likely]]
       return;
-    // Raised, not sent to the process: then this very thread goes no further.
+    // raise() signals this thread, so the thread does not continue past the point.
     if (--left_ == 0) ::raise(signal_);
   }
 

@@ -18,7 +18,7 @@ class UniqueFd {
   }
   ~UniqueFd() { reset(); }
 
-  // -1 when it owns nothing.
+  // Returns -1 when it owns no descriptor.
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   int release() { return std::exchange(fd_, -1); }

@@ -24,9 +24,10 @@ Worker::Worker(Executor executor, Options options, Step step, Metrics& metrics)
       backoff_(options_.backoff, random_),
       group_(executor, options_.name, 1),
       alarm_(std::make_shared<Alarm>(executor)),
-      ok_total_(metrics.counter("worker_runs_total", "Runs of a worker", labels(options_, "ok"))),
-      failed_total_(metrics.counter("worker_runs_total", "Runs of a worker", labels(options_, "failed"))),
-      duration_(metrics.latency("worker_run_duration_seconds", "How long a run took", labels(options_))) {}
+      ok_total_(metrics.counter("worker_runs_total", "Runs of a background worker, by result", labels(options_, "ok"))),
+      failed_total_(
+          metrics.counter("worker_runs_total", "Runs of a background worker, by result", labels(options_, "failed"))),
+      duration_(metrics.latency("worker_run_duration_seconds", "Duration of a worker's run", labels(options_))) {}
 
 void Worker::start() {
   if (!group_.spawn(run())) log::error("worker did not start", {{"worker", options_.name}});
@@ -38,7 +39,7 @@ void Worker::wake() {
 }
 
 awaitable<> Worker::stop() {
-  // Runs once group_ is stopping, and ends a rest of either kind.
+  // Runs after group_ has begun to stop, and ends the wait for the interval or the backoff.
   asio::post(alarm_->home, [alarm = alarm_] { alarm->timer.cancel(); });
   co_await group_.stop(options_.stop_grace);
 }
@@ -54,7 +55,7 @@ awaitable<> Worker::run() {
       co_await rest(options_.interval, true);
     } else {
       backoff_.reset();
-      co_await asio::post(alarm_->home, asio::use_awaitable);  // let others of this loop have their turn
+      co_await asio::post(alarm_->home, asio::use_awaitable);  // let other coroutines of this loop run
     }
   }
 }

@@ -1,8 +1,8 @@
-// A job that runs again and again: every `interval`, at once when woken, at once again while it says that there is
-// more to do. It never overlaps itself. A run that throws is logged and counted, and the next one waits with
-// exponential backoff: a broken world is not hammered.
+// A repeated job: its step runs every `interval`, at once when woken, and at once again while it returns kAgain. Steps
+// never overlap. A step that throws is logged and counted, and the next one waits with exponential backoff, so that a
+// failing database or endpoint is not overloaded.
 //
-// This is one of the two places where exceptions end.
+// The worker loop is one of the two places that catch exceptions; the request handler is the other.
 #pragma once
 
 #include <atomic>
@@ -24,29 +24,29 @@ namespace fencepost {
 class Worker {
  public:
   enum class Next {
-    kRest,   // nothing left: wait for the interval or a wake
-    kAgain,  // a full batch was done: there may be more
+    kRest,   // no work left: wait for the interval or a wake
+    kAgain,  // a full batch was done: more work may be due
   };
   using Step = std::function<awaitable<Next>()>;
   struct Options {
     std::string name;
-    std::string chain = {};  // the label of its metrics when it works for one chain
+    std::string chain = {};  // the `chain` label of its metrics; empty: no label
     std::chrono::milliseconds interval{1000};
     BackoffOptions backoff{.initial = std::chrono::milliseconds(100), .cap = std::chrono::seconds(30)};
-    std::chrono::milliseconds stop_grace{500};  // for the step that runs when stop is called; 0: it is cancelled
-    SteadyClock* clock = &SteadyClock::real();  // for the interval and the backoff; outlives the worker
+    std::chrono::milliseconds stop_grace{500};  // for the step that runs when stop is called; 0: cancel it at once
+    SteadyClock* clock = &SteadyClock::real();  // for the interval and the backoff; must outlive the worker
   };
 
   Worker(Executor executor, Options options, Step step, Metrics& metrics);
 
-  void start();  // on the loop's thread; the first step runs at once
-  // Any thread, any number of times: wakes are merged, and one that comes during a step starts another after it.
+  void start();  // call on the loop's thread; the first step runs at once
+  // Any thread may call. Wakes are merged; a wake during a step starts another step after it.
   void wake();
-  // On the loop's thread. A step in progress may finish within stop_grace, then it is cancelled.
+  // Call on the loop's thread. A running step may finish within stop_grace; then it is cancelled.
   awaitable<> stop();
 
  private:
-  // Shared with wakes that are still on their way when the worker is gone.
+  // Shared with posted wakes, which may outlive the worker.
   struct Alarm {
     explicit Alarm(Executor executor) : home(executor), timer(executor) {}
     Executor home;

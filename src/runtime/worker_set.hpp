@@ -1,8 +1,8 @@
-// The workers of one loop, owned together: made in one place, started in that order, stopped all at once.
+// Owns the workers of one loop: starts them in the order in which they were added, and stops them all at once.
 //
 //   auto& submitter = workers.add<Submitter>(context);
 //
-// A worker has `void start()` and `awaitable<> stop()`, both for the loop's thread.
+// A worker has `void start()` and `awaitable<> stop()`, both called on the loop's thread.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ class WorkerSet {
     for (const auto& member : members_) member.start();
   }
 
-  // All at once: a step that takes long delays only its own worker's end.
+  // Stops all workers concurrently: a slow step delays only its own worker.
   awaitable<> stop() {
     std::vector<awaitable<bool>> stops;
     stops.reserve(members_.size());

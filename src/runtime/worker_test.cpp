@@ -60,7 +60,7 @@ TEST(worker, runs_again_every_interval_and_not_before) {
     Worker worker(
         co_await this_executor(), options,
         [&]() -> awaitable<Next> {
-          if (++steps > 100) co_await hang();  // a worker that spins would never let the test go on
+          if (++steps > 100) co_await hang();  // a worker that spins would block the test forever
           co_return Next::kRest;
         },
         metrics);
@@ -71,7 +71,7 @@ TEST(worker, runs_again_every_interval_and_not_before) {
       EXPECT_EQ(clock.next(), 10s);
       clock.advance(10s - 1ns);
       co_await turns();
-      EXPECT_EQ(steps, interval) << "a nanosecond is left";
+      EXPECT_EQ(steps, interval) << "the interval ends a nanosecond later";
       clock.advance(1ns);
     }
     co_await worker.stop();
@@ -99,7 +99,7 @@ TEST(worker, waits_longer_after_each_failure_up_to_the_cap) {
     for (int wait = 0; wait < 20; ++wait) {
       co_await turns();
       const auto next = clock.next();
-      EXPECT_TRUE(next) << "a worker whose step fails rests";
+      EXPECT_TRUE(next) << "a worker waits after a failed step";
       if (!next) break;
       EXPECT_LE(*next, std::min(8s, 1s * (1 << std::min(steps - 1, 3)))) << "the jitter is below the ceiling";
       longest = std::max(longest, *next);
@@ -125,7 +125,7 @@ TEST(worker, runs_again_at_once_while_there_is_more) {
   });
 }
 
-TEST(worker, leaves_turns_for_others_while_there_is_more) {
+TEST(worker, lets_other_coroutines_run_while_there_is_more) {
   on_loop([]() -> awaitable<> {
     constexpr int kSteps = 1'000;
     Metrics metrics;
@@ -142,7 +142,7 @@ TEST(worker, leaves_turns_for_others_while_there_is_more) {
     worker.start();
     asio::post(co_await this_executor(), [&] { others_ran = true; });
     EXPECT_TRUE(co_await comes_true([&] { return steps == kSteps; }));
-    EXPECT_LE(steps_before_others, 2) << "whatever was ready when the worker began runs after its first step";
+    EXPECT_LE(steps_before_others, 2) << "coroutines that were ready when the worker began run after its first step";
     co_await worker.stop();
   });
 }
@@ -167,7 +167,7 @@ TEST(worker, a_wake_starts_a_step_before_the_interval_is_over) {
   });
 }
 
-TEST(worker, many_wakes_are_one) {
+TEST(worker, many_wakes_are_merged_into_one) {
   on_loop([]() -> awaitable<> {
     Metrics metrics;
     int steps = 0;
@@ -205,7 +205,7 @@ TEST(worker, no_wake_from_another_thread_is_lost) {
       for (int i = 1; i <= 300; ++i) {
         wanted = i;
         worker.wake();
-        // Every tenth is waited for, so that a wake meets the worker at rest as well as in a step.
+        // Waits after every tenth wake, so that wakes come both between steps and during a step.
         if (i % 10 == 0 && !test::eventually([&] { return seen >= i; }, 5s)) return;
       }
       all_seen = true;
@@ -266,11 +266,11 @@ TEST(worker, never_overlaps_itself) {
   });
 }
 
-TEST(worker, goes_on_after_failures_of_any_type_and_counts_them) {
+TEST(worker, continues_after_failures_of_any_type_and_counts_them) {
   on_loop([]() -> awaitable<> {
     Metrics metrics;
     int steps = 0;
-    // Not a coroutine, so the first fails before there is anything to await.
+    // Not a coroutine, so the first call throws before it returns an awaitable.
     const auto step = [&]() -> awaitable<Next> {
       ++steps;
       if (steps == 1) throw std::logic_error("no coroutine");
@@ -330,7 +330,7 @@ TEST(worker, a_wake_does_not_shorten_a_backoff) {
     worker.wake();
     co_await turns();
     EXPECT_EQ(steps, 1);
-    co_await worker.stop();  // and stop does not wait for it
+    co_await worker.stop();  // stop does not wait for the backoff
   });
 }
 
@@ -425,7 +425,7 @@ TEST(worker, stops_when_it_was_never_started_and_when_it_has_stopped) {
   });
 }
 
-TEST(worker, a_wake_on_its_way_may_outlive_the_worker) {
+TEST(worker, a_posted_wake_may_outlive_the_worker) {
   on_loop([]() -> awaitable<> {
     Metrics metrics;
     auto worker = std::make_unique<Worker>(
