@@ -1,7 +1,7 @@
-// Statements that go to the server together and stand or fall together.
+// Statements that are sent together and committed or rolled back together.
 //
-// A Batch is one implicit transaction between two protocol syncs: one round trip, no BEGIN, and an error in any
-// statement undoes them all and leaves the session clean for the next caller.
+// A Batch is one implicit transaction between two protocol syncs: one round trip and no BEGIN. An error in any
+// statement rolls back all of them and leaves the session clean for the next caller.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@
 
 namespace fencepost::pg {
 
-// A named query. Declare it as a constant beside the function that runs it: connections keep a pointer to it and
-// prepare it under its name the first time. The name labels metrics and errors, and is unique in the program: another
-// text under a name that is taken throws.
+// A named query. Declare it as a constant next to the function that runs it: connections hold a pointer to it, and
+// prepare it under its name when it is first used. The name labels metrics and errors. Requires: the name is unique in
+// the program; a second text under the same name throws.
 struct Statement {
   std::string_view name;
   std::string_view sql;
@@ -38,7 +38,7 @@ class Batch {
     return *this;
   }
 
-  // For this transaction only, in place of the session's. Zero means no limit.
+  // For this transaction only; it replaces the session's timeout. Zero means no limit.
   Batch& statement_timeout(std::chrono::milliseconds limit) {
     statement_timeout_ = limit;
     return *this;
@@ -48,7 +48,7 @@ class Batch {
     return *this;
   }
 
-  // A statement before everything else, the limits above included; its result is not given back. BEGIN, in practice.
+  // A statement that runs first, before the limits above are set; its result is not returned. Used for BEGIN.
   Batch& prologue(const Statement& statement) {
     prologue_ = &statement;
     return *this;
@@ -59,7 +59,7 @@ class Batch {
   std::optional<std::chrono::milliseconds> statement_timeout() const { return statement_timeout_; }
   std::optional<std::chrono::milliseconds> lock_timeout() const { return lock_timeout_; }
   bool empty() const { return entries_.empty(); }
-  // What errors and metrics call this batch: its first statement.
+  // The name of this batch in errors and metrics: the name of its first statement.
   std::string_view name() const { return entries_.empty() ? "empty" : entries_.front().statement->name; }
 
  private:
@@ -69,15 +69,15 @@ class Batch {
   std::optional<std::chrono::milliseconds> lock_timeout_;
 };
 
-// Whether losing the connection half way leaves a question open.
+// Whether a connection loss during the batch leaves the outcome unknown.
 enum class Access {
-  kRead,   // it does not: ConnectionLost, and the pool tries once more elsewhere
-  kWrite,  // it does: CommitUnknown
+  kRead,   // no: ConnectionLost, and the pool retries once on another connection
+  kWrite,  // yes: CommitUnknown
 };
 
 struct RunOptions {
   Access access = Access::kWrite;
-  // How long the caller waits for the answer. The statements may still run to their end afterwards.
+  // How long the caller waits for the answer. The server may still complete the statements afterwards.
   std::optional<std::chrono::milliseconds> timeout;
 };
 

@@ -1,5 +1,5 @@
-// Many small writes made into few commits: what arrives while one commit is under way forms the next (runtime/batcher),
-// and an item that PostgreSQL refuses fails alone (pg/halving).
+// Combines many small writes into few commits: items that arrive while a commit is in flight form the next one
+// (runtime/batcher), and an item that PostgreSQL refuses fails alone (pg/halving).
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,8 @@ namespace fencepost::pg {
 template <class Item, class Answer>
 class BatchedWrite {
  public:
-  // One transaction; one answer for each item, in order. Runs on a lane's loop, also again for parts of a set that was
-  // refused.
+  // Writes the items in one transaction, and returns one answer for each, in order. Runs on a lane's loop. It is called
+  // again for each half of a set that was refused.
   using Write = std::function<awaitable<std::vector<Answer>>(std::span<const Item>)>;
 
   BatchedWrite(Runtime& runtime, BatcherOptions options, Write write, Metrics& metrics)
@@ -29,12 +29,12 @@ class BatchedWrite {
             runtime, std::move(options), [this](std::vector<Item> items) { return write_all(std::move(items)); },
             metrics) {}
 
-  void start() { batcher_.start(); }  // from any thread
-  // From a loop's thread: refuses new items, writes those in line within `grace`.
+  void start() { batcher_.start(); }  // any thread may call
+  // Call on a loop's thread. Refuses new items, and writes the queued ones within `grace`.
   awaitable<> stop(std::chrono::milliseconds grace) { return batcher_.stop(runtime_, grace); }
 
-  // Any loop. Items of one key are written in the order they came. Throws this item's own error, what made the whole
-  // set fail, or kUnavailable `busy` as Batcher::submit.
+  // Any loop may call. Items of one key are written in order of arrival. Throws this item's own error, the error that
+  // failed the whole set, or kUnavailable `busy` as Batcher::submit does.
   awaitable<Answer> submit(std::string_view key, Item item) {
     auto outcome = co_await batcher_.submit(key, std::move(item));
     if (!outcome) std::rethrow_exception(outcome.error());

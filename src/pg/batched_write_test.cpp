@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using test::eventually;
 
 // Doubles numbers, one set at a time; a set waits while `held`. Refuses a set with a negative number as PostgreSQL
-// would, and one with a zero as if it were gone.
+// refuses bad data, and fails a set with a zero as if the connection were lost.
 struct Doubler {
   Doubler() {
     runtime.start();
@@ -48,14 +48,14 @@ struct Doubler {
     return asio::co_spawn(runtime.loop(1), writes.submit("key", item), asio::use_future);
   }
 
-  // All of them in one set, behind one that is held.
+  // Submits all items as one set, behind another set that is held.
   std::vector<std::future<int>> submit_together(const std::vector<int>& items) {
     held = true;
     std::vector<std::future<int>> out;
     out.push_back(submit(1));
     EXPECT_TRUE(eventually([&] { return sets == 1; }));
     for (const auto item : items) out.push_back(submit(item));
-    runtime.run_on(1, []() -> awaitable<> { co_return; }());  // the submits before it on this loop have been posted
+    runtime.run_on(1, []() -> awaitable<> { co_return; }());  // the earlier submits on this loop have been posted
     runtime.run_on(0, []() -> awaitable<> { co_return; }());  // and have reached the lane
     held = false;
     EXPECT_EQ(out.front().get(), 2);
@@ -71,7 +71,7 @@ struct Doubler {
       runtime, {.name = "doubler", .lanes = 1}, [this](std::span<const int> items) { return write(items); }, metrics};
 };
 
-TEST(pg_batched_write, what_comes_together_is_one_write_and_each_gets_its_answer) {
+TEST(pg_batched_write, items_submitted_together_are_one_write_and_each_gets_its_answer) {
   Doubler doubler;
   auto answers = doubler.submit_together({1, 2, 3});
   EXPECT_EQ(answers[0].get(), 2);
@@ -80,7 +80,7 @@ TEST(pg_batched_write, what_comes_together_is_one_write_and_each_gets_its_answer
   EXPECT_EQ(doubler.sets, 2);
 }
 
-TEST(pg_batched_write, an_item_that_is_refused_throws_its_own_error_and_the_others_are_written) {
+TEST(pg_batched_write, a_refused_item_throws_its_own_error_and_the_others_are_written) {
   Doubler doubler;
   auto answers = doubler.submit_together({1, -7, 3, -9});
   EXPECT_EQ(answers[0].get(), 2);
@@ -95,11 +95,11 @@ TEST(pg_batched_write, an_item_that_is_refused_throws_its_own_error_and_the_othe
   }
 }
 
-TEST(pg_batched_write, what_fails_the_whole_set_is_thrown_to_every_caller) {
+TEST(pg_batched_write, an_error_of_the_whole_set_is_thrown_to_every_caller) {
   Doubler doubler;
   auto answers = doubler.submit_together({1, 0, 3});
   for (auto& answer : answers) EXPECT_THROW(answer.get(), ConnectionLost);
-  EXPECT_EQ(doubler.sets, 2) << "halved although no item was to blame";
+  EXPECT_EQ(doubler.sets, 2) << "the set was halved although no item caused the error";
 }
 
 }  // namespace

@@ -63,8 +63,8 @@ bool may_enter(const struct stat& info, const Credentials& who) {
   return (info.st_mode & (in_group ? S_IXGRP : S_IXOTH)) != 0;
 }
 
-// libpq splits hosts at commas and PostgreSQL its socket directories too, with quotes; a name without any of
-// that needs no rules.
+// libpq and PostgreSQL split lists of directories at commas, with different rules for quotes. A path without special
+// characters avoids both.
 bool fits_a_socket(const fs::path& directory) {
   const std::string name = directory.string();
   const auto plain = [](unsigned char c) {
@@ -81,7 +81,7 @@ Error data_dir_unusable(const std::string& what) {
 }
 
 std::string stable_hash(const fs::path& path) {
-  // FNV-1a: only has to tell a few paths of one machine apart, and to be the same tomorrow.
+  // FNV-1a: it only has to tell a few paths of one machine apart, and to be the same in every run.
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const unsigned char c : path.string()) hash = (hash ^ c) * 0x100000001b3U;
   return fmt::format("{:016x}", hash);
@@ -94,7 +94,7 @@ Result<ClusterPrograms> find_cluster_programs(std::optional<int> major, const fs
   if (newest != found.end()) return *newest;
   if (major) {
     return fail(unavailable("postgres_missing",
-                            fmt::format("the database was made by PostgreSQL {0}, whose server is not installed: "
+                            fmt::format("the database was created by PostgreSQL {0}, whose server is not installed: "
                                         "apt-get install postgresql-{0}",
                                         *major)));
   }
@@ -130,12 +130,12 @@ Result<std::optional<Credentials>> cluster_user(const fs::path& pgdata) {
     if (auto user = Credentials::of_user(name)) return user;
   }
   return fail(unavailable("no_cluster_user",
-                          "PostgreSQL does not run as root, and neither user postgres nor nobody "
-                          "exists: add one, or start as an ordinary user"));
+                          "PostgreSQL refuses to run as root, and neither user postgres nor nobody "
+                          "exists: create one, or start Fencepost as another user than root"));
 }
 
 bool can_reach(const fs::path& directory, const Credentials& who) {
-  // Symbolic links on the way are followed by whoever opens it, so look at where they lead.
+  // The server follows symbolic links, so check the directories that they lead to.
   for (fs::path place = fs::weakly_canonical(fs::absolute(directory));; place = place.parent_path()) {
     struct stat info{};
     if (::stat(place.c_str(), &info) == 0 && !may_enter(info, who)) return false;
@@ -147,7 +147,7 @@ fs::path place_data_dir(const fs::path& asked, const std::optional<Credentials>&
   auto absolute = fs::absolute(asked).lexically_normal();
   if (!who || can_reach(absolute, *who)) return absolute;
   auto fallback = fallback_root / stable_hash(absolute);
-  log::info("the database's user cannot reach the data directory, so the database is kept elsewhere",
+  log::info("the server's user cannot reach the data directory, so another directory is used",
             {{"asked", absolute.string()}, {"used", fallback.string()}, {"uid", who->uid}});
   return fallback;
 }
@@ -156,12 +156,12 @@ Result<void> make_private_dir(const fs::path& directory, const std::optional<Cre
   const uid_t owner = who ? who->uid : ::geteuid();
   if (::mkdir(directory.c_str(), 0700) == 0) {
     if (who && ::lchown(directory.c_str(), who->uid, who->gid) != 0) {
-      return fail(data_dir_unusable(fmt::format("cannot give {} to uid {}", directory.string(), owner)));
+      return fail(data_dir_unusable(fmt::format("cannot change the owner of {} to uid {}", directory.string(), owner)));
     }
     return {};
   }
-  if (errno != EEXIST) return fail(data_dir_unusable(fmt::format("cannot make {}", directory.string())));
-  // lstat: a planted link must not lead us elsewhere.
+  if (errno != EEXIST) return fail(data_dir_unusable(fmt::format("cannot create {}", directory.string())));
+  // lstat, because another user may have put a symbolic link there.
   struct stat info{};
   if (::lstat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != owner ||
       (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
@@ -175,7 +175,7 @@ Result<void> make_private_dir(const fs::path& directory, const std::optional<Cre
 Result<fs::path> make_socket_dir(const fs::path& data_dir, const std::optional<Credentials>& who) {
   fs::path directory = data_dir / "socket";
   if (!fits_a_socket(directory)) {
-    // Only root can write to /run. In /tmp anybody can be first, which make_private_dir then notices.
+    // Only root can write to /run. In /tmp another user may have created the path; make_private_dir then refuses it.
     if (who) {
       const fs::path parent = "/run/fencepost";
       if (::mkdir(parent.c_str(), 0711) == 0) ::chmod(parent.c_str(), 0711);
@@ -183,7 +183,8 @@ Result<fs::path> make_socket_dir(const fs::path& data_dir, const std::optional<C
     } else {
       directory = fmt::format("/tmp/fencepost-{}-{}", ::geteuid(), stable_hash(data_dir));
     }
-    log::debug("the path is too long for a socket, so the socket is elsewhere", {{"socketDir", directory.string()}});
+    log::debug("the path does not fit a socket address, so another directory is used",
+               {{"socketDir", directory.string()}});
   }
   if (auto made = make_private_dir(directory, who); !made) return fail(made.error());
   return directory;

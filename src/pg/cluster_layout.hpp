@@ -1,5 +1,5 @@
-// Where an embedded cluster lives, which programs run it, and as whom. All decided before anything starts, and
-// all of it stable: the same asked-for path gives the same places again, or yesterday's data would be lost.
+// Decides where the files of an embedded cluster are, which programs run it, and as which user, before anything starts.
+// The same requested path must always give the same places: otherwise a restart would not find its data.
 #pragma once
 
 #include <filesystem>
@@ -13,47 +13,47 @@ namespace fencepost::pg {
 
 inline constexpr auto kFallbackRoot = "/var/lib/fencepost";
 inline constexpr int kOldestMajor = 14;
-inline constexpr int kClusterPort = 5432;  // only a part of the socket's name: nothing listens on TCP
+inline constexpr int kClusterPort = 5432;  // only part of the socket's name: the server does not listen on TCP
 
 struct ClusterPrograms {
   std::filesystem::path bin_dir;
   int major = 0;
 };
 
-// The newest PostgreSQL of at least version 14, or exactly `major` when a cluster of that version exists
-// already. Looks under `root` (Debian's place) and then in PATH. `postgres_missing` names the package to install.
+// Finds the newest PostgreSQL of version 14 or later, or exactly `major` when a cluster of that version exists already.
+// Looks under `root` (where Debian installs it) and then in PATH. Otherwise fails with `postgres_missing`, which names
+// the package to install.
 Result<ClusterPrograms> find_cluster_programs(std::optional<int> major,
                                               const std::filesystem::path& root = "/usr/lib/postgresql");
 
-// The version that made the cluster in `pgdata`; nothing when there is none.
+// The PostgreSQL version that created the cluster in `pgdata`; nullopt when there is no cluster.
 std::optional<int> cluster_version(const std::filesystem::path& pgdata);
 
-// As whom the server must run, since PostgreSQL refuses root. Nothing: as ourselves, we are not root.
-// Root runs an existing cluster as its owner, a new one as `postgres` or else `nobody`.
+// The user that the server must run as, because PostgreSQL refuses to run as root; nullopt when the caller is not root
+// and runs it as itself. Root runs an existing cluster as its owner, a new one as `postgres` or else `nobody`.
 Result<std::optional<Credentials>> cluster_user(const std::filesystem::path& pgdata);
 
-// May `who` pass through every directory on the way to `directory`, as far as that exists? Judged by owner,
-// group and mode.
+// Whether `who` may enter every existing directory on the path to `directory`, by owner, group and mode.
 bool can_reach(const std::filesystem::path& directory, const Credentials& who);
 
-// The asked-for directory, made absolute; or, when `who` cannot reach that (a home of mode 0700), one of its
-// own under `fallback_root`.
+// The requested directory as an absolute path; or, when `who` cannot reach it (as in a home of mode 0700), a directory
+// under `fallback_root`.
 std::filesystem::path place_data_dir(const std::filesystem::path& asked, const std::optional<Credentials>& who,
                                      const std::filesystem::path& fallback_root = kFallbackRoot);
 
-// A directory of mode 0700 that belongs to the server's user, made if it is missing: `data_dir`/socket, or a
-// short one elsewhere when that name does not fit a socket address (107 bytes) or would need quoting.
-// `socket_dir_not_ours` when somebody else has put something there.
+// A directory of mode 0700 that the server's user owns, created if it is missing: `data_dir`/socket, or a short path
+// elsewhere when that path does not fit a socket address (107 bytes) or would need quoting. Fails with
+// `socket_dir_not_ours` when another user owns that path, or when it is not such a directory.
 Result<std::filesystem::path> make_socket_dir(const std::filesystem::path& data_dir,
                                               const std::optional<Credentials>& who);
 
-// Makes one directory, with exactly this mode and owner, or accepts one that is like that already.
+// Creates one directory of mode 0700 owned by `who` (nullopt: by the caller), or accepts an existing one.
 Result<void> make_private_dir(const std::filesystem::path& directory, const std::optional<Credentials>& who);
 
-// The error `data_dir_unusable`: what failed, and the reason that errno gives.
+// The error `data_dir_unusable`, with the text of errno as its reason.
 Error data_dir_unusable(const std::string& what);
 
-// 16 hex digits, the same for the same path for ever.
+// 16 hex digits. They must not change between versions: they name the directories of existing clusters.
 std::string stable_hash(const std::filesystem::path& path);
 
 // A libpq URI for a server that listens on a Unix socket in `socket_dir`.

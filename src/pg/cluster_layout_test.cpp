@@ -77,10 +77,10 @@ TEST(cluster_layout, a_closed_ancestor_cannot_be_reached) {
   EXPECT_TRUE(can_reach(root / "open/closed/deep", owner));
 
   fs::create_directory_symlink(root / "open/closed/deep", root / "link");
-  EXPECT_FALSE(can_reach(root / "link/data", stranger)) << "where the link leads is closed";
+  EXPECT_FALSE(can_reach(root / "link/data", stranger)) << "the target of the link is closed";
 }
 
-TEST(cluster_layout, a_group_may_open_what_is_closed_to_others) {
+TEST(cluster_layout, a_group_may_enter_a_directory_that_is_closed_to_others) {
   const test::TempDir root("layout");
   fs::permissions(root.path(), fs::perms(0710));
   EXPECT_TRUE(can_reach(root.path(), Credentials{12345, 12345, {12345, ::getegid()}}));
@@ -128,7 +128,7 @@ TEST(cluster_layout, a_planted_directory_is_refused) {
     fs::create_directory(root / "other");
     fs::permissions(root / "other", fs::perms(0700));
     ASSERT_EQ(::chown((root / "other").c_str(), 12345, 12345), 0);
-    EXPECT_FALSE(make_private_dir(root / "other", std::nullopt)) << "somebody else's";
+    EXPECT_FALSE(make_private_dir(root / "other", std::nullopt)) << "another user owns it";
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How much longer than its statements may take a server may stay silent before it counts as gone.
+// How long the server may stay silent, beyond the timeouts of its statements, before the connection counts as lost.
 constexpr auto kSilenceAllowance = 5s;
 
 constexpr Statement kSetStatementTimeout{"fp_set_statement_timeout",
@@ -48,7 +48,7 @@ Connection::Connection(Executor executor, PgConn session, std::chrono::milliseco
 }
 
 Connection::~Connection() {
-  // Handlers hold a shared_ptr, so by now none is pending; the descriptor must not be closed twice.
+  // Handlers hold a shared_ptr, so none is pending here. libpq closes the descriptor; it must not be closed twice.
   if (session_) socket_.release();
 }
 
@@ -80,7 +80,7 @@ awaitable<std::vector<ResultSet>> Connection::run(const Batch& batch, RunOptions
 awaitable<std::vector<ResultSet>> Connection::exec_script(std::string sql,
                                                           std::optional<std::chrono::milliseconds> limit) {
   if (!is_open()) throw ConnectionLost("the connection is closed");
-  assert(in_flight_.empty() && "a script needs the connection to itself");
+  assert(in_flight_.empty() && "exec_script requires that nothing else is in flight");
   const auto pending = std::make_shared<Pending>(executor_);
   Segment segment{.kind = Segment::Kind::kScript, .patience = limit, .pending = pending};
   if (PQexitPipelineMode(session_.get()) != 1 || PQsendQuery(session_.get(), sql.c_str()) != 1) {
@@ -97,7 +97,7 @@ awaitable<std::vector<ResultSet>> Connection::exec_script(std::string sql,
 
 void Connection::close(const std::string& reason) {
   if (!is_open()) return;
-  // The descriptor belongs to libpq: give it back before PQfinish closes it.
+  // libpq owns the descriptor: release it before PQfinish closes it.
   socket_.release();
   session_.reset();
   watchdog_.cancel();
@@ -107,7 +107,7 @@ void Connection::close(const std::string& reason) {
 }
 
 void Connection::send(const Batch& batch, Access access, std::shared_ptr<Pending> pending) {
-  // What goes before the caller's own statements, and whose results the caller does not see.
+  // Statements that run before the caller's own, and whose results the caller does not see.
   std::vector<Batch::Entry> prelude;
   if (batch.prologue() != nullptr) prelude.push_back({batch.prologue(), Params()});
   if (const auto limit = batch.statement_timeout()) {
@@ -117,8 +117,7 @@ void Connection::send(const Batch& batch, Access access, std::shared_ptr<Pending
     prelude.push_back({&kSetLockTimeout, Params::of(std::int64_t{limit->count()})});
   }
 
-  // Prepares stand under a sync of their own, so that an error in one batch cannot undo the prepare that the
-  // next batch counts on.
+  // Each prepare has its own sync, so that an error in this batch cannot undo a prepare that the next batch relies on.
   bool ok = true;
   for (const auto& entry : prelude) ok = ok && prepare(entry);
   for (const auto& entry : batch.entries()) ok = ok && prepare(entry);
@@ -193,7 +192,7 @@ void Connection::wait_readable() {
 
 void Connection::on_readable() {
   const bool alive = PQconsumeInput(session_.get()) == 1;
-  // What arrived before the loss still counts: an answer read is an outcome known.
+  // Read the answers that arrived before the loss first: their outcome is known.
   drain_results();
   if (!is_open()) return;
   drain_notifications();
@@ -213,7 +212,7 @@ void Connection::drain_results() {
         if (PQenterPipelineMode(session_.get()) != 1) return close("cannot enter pipeline mode");
         finish_segment();
       } else if (std::exchange(separator, true)) {
-        return;  // two in a row: libpq has nothing more to give, which after a loss happens early
+        return;  // two nulls in a row: libpq has no more results, e.g. after a loss
       }
       continue;
     }
@@ -255,8 +254,8 @@ void Connection::on_result(ResultSet result, PGresult* raw) {
 void Connection::on_failure(PGresult* raw) {
   const auto sqlstate = field(raw, PG_DIAG_SQLSTATE);
   const auto severity = field(raw, PG_DIAG_SEVERITY_NONLOCALIZED);
-  // Without a SQLSTATE it is libpq's own: the connection broke. FATAL and PANIC end the session, and whether the
-  // transaction was committed before is not ours to guess.
+  // An error without a SQLSTATE is libpq's own: the connection broke. FATAL and PANIC end the session. In both cases it
+  // is unknown whether the transaction was committed before.
   if (sqlstate.empty() || severity == "FATAL" || severity == "PANIC")
     return close(first_line(PQresultErrorMessage(raw)));
 
@@ -269,11 +268,11 @@ void Connection::on_failure(PGresult* raw) {
   const auto* statement = index < segment.statements.size() ? segment.statements[index] : nullptr;
   const auto message = field(raw, PG_DIAG_MESSAGE_PRIMARY);
   const bool unprepared = sqlstate == "26000";
-  // "cached plan must not change result type": known by where it comes from, since the text may be translated.
+  // "cached plan must not change result type": recognised by its source function, because the text may be translated.
   const bool stale_plan = sqlstate == "0A000" && field(raw, PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery";
   if (statement != nullptr && segment.kind == Segment::Kind::kBatch && (unprepared || stale_plan)) {
-    // Its prepare failed a moment ago, or a migration changed its columns, or the session was reset under us.
-    // The next use prepares it anew, under a name the session cannot know yet.
+    // The prepare has just failed, a migration changed the columns, or a pooler reset the session. The next use
+    // prepares the statement again, under a name that this session has not used.
     prepared_.erase(statement->name);
     ++stale_plans_;
     if (const auto it = prepare_errors_.find(statement->name); it != prepare_errors_.end()) {
@@ -326,8 +325,8 @@ void Connection::deliver_loss(Segment& segment, const std::string& reason) {
   segment.pending->complete(std::unexpected(error));
 }
 
-// Called when another segment has come to the head of the pipeline. One lazy timer serves all: it is set anew only
-// when the new head is due earlier than it would ring, and when it rings it looks at the head of that moment.
+// Called when a segment becomes the head of the pipeline. All segments share one timer: it is set again only when the
+// new head is due earlier, and when it expires it checks the current head.
 void Connection::watch_head() {
   const auto patience = in_flight_.front().patience;
   head_due_ = patience ? std::chrono::steady_clock::now() + *patience : kNoDeadline;
@@ -338,7 +337,7 @@ void Connection::set_watchdog() {
   watchdog_due_ = head_due_;
   watchdog_.expires_at(watchdog_due_);
   watchdog_.async_wait([self = shared_from_this()](boost::system::error_code ec) {
-    if (ec || !self->is_open()) return;  // set anew meanwhile, or over
+    if (ec || !self->is_open()) return;  // the timer was set again, or the connection is closed
     self->watchdog_due_ = kNoDeadline;
     if (self->in_flight_.empty() || self->head_due_ == kNoDeadline) return;
     if (std::chrono::steady_clock::now() >= self->head_due_) {

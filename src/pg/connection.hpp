@@ -1,9 +1,9 @@
 // One session with PostgreSQL, always in pipeline mode.
 //
-// Any number of coroutines may have batches in flight at once; answers come back in order. Pinned to one loop:
-// every method, and every callback, on that loop's thread.
+// Any number of coroutines may have batches in flight at once; answers arrive in order. Pinned to one loop: call every
+// method on that loop's thread; callbacks run there too.
 //
-// What a lost connection means is decided per batch, here and nowhere else: see pg/error.hpp.
+// Only this class decides, for each batch, what a lost connection means: see pg/error.hpp.
 #pragma once
 
 #include <chrono>
@@ -40,30 +40,30 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<void(const std::string& reason)> on_close;
   };
 
-  // `session` is connected and set up (see Connector). `statement_timeout` is what the session was told, and is
-  // what the watchdog goes by: a server that stays silent for longer than it may is given up.
+  // Requires: `session` is connected and set up (see Connector), with this `statement_timeout`. The watchdog closes the
+  // connection when the server stays silent for longer than that allows.
   Connection(Executor executor, PgConn session, std::chrono::milliseconds statement_timeout);
   ~Connection();
 
   // Call once, right after construction.
   void start(Events events);
 
-  // Runs the batch as one implicit transaction; one ResultSet per statement. Throws QueryError, ConnectionLost,
-  // CommitUnknown. Await it at once: the batch is read when the coroutine starts. Giving up on the answer does
-  // not disturb the connection; the late answer is dropped when it comes.
+  // Runs the batch as one implicit transaction, and returns one ResultSet per statement. Throws QueryError,
+  // ConnectionLost, CommitUnknown. Await it at once: the coroutine reads the batch when it starts. A caller may give up
+  // waiting (by timeout or cancellation): the connection stays usable and drops the late answer.
   awaitable<std::vector<ResultSet>> run(const Batch& batch, RunOptions options = {});
 
-  // Runs SQL text of any number of statements by the simple protocol, as one transaction unless it says
-  // otherwise. Only while nothing else is in flight. For migrations, LISTEN and administration.
-  // `limit` is how long the server may stay silent over it; nothing: for ever.
+  // Runs SQL text of any number of statements by the simple protocol, as one transaction unless the text has its own
+  // BEGIN and COMMIT. Requires: nothing else is in flight. For migrations, LISTEN and administration. The connection is
+  // closed when the server stays silent for longer than `limit`; nullopt means no limit.
   awaitable<std::vector<ResultSet>> exec_script(std::string sql,
                                                 std::optional<std::chrono::milliseconds> limit = std::nullopt);
 
-  // Ends the session now; what is in flight fails as lost.
+  // Ends the session now; batches in flight fail as lost.
   void close(const std::string& reason);
 
   bool is_open() const { return session_ != nullptr; }
-  // Nothing in flight and no transaction open: fit for the next user.
+  // Whether nothing is in flight and no transaction is open, so that the next caller can use the connection.
   bool is_clean() const {
     return is_open() && in_flight_.empty() && PQtransactionStatus(session_.get()) == PQTRANS_IDLE;
   }
@@ -74,14 +74,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using Outcome = std::expected<std::vector<ResultSet>, std::exception_ptr>;
   using Pending = Completion<Outcome>;
 
-  // What one sync closes: a prepare, a batch, or a script.
+  // The messages up to one sync: a prepare, a batch, or a script.
   struct Segment {
     enum class Kind { kPrepare, kBatch, kScript };
     Kind kind;
     Access access = Access::kWrite;
     std::vector<const Statement*> statements;
     std::size_t hidden = 0;                             // leading statements whose results the caller does not see
-    std::optional<std::chrono::milliseconds> patience;  // none: no limit
+    std::optional<std::chrono::milliseconds> patience;  // nullopt: no limit
     std::shared_ptr<Pending> pending;                   // null for a prepare
     std::vector<ResultSet> results;
     std::exception_ptr error;
@@ -122,22 +122,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Deadline head_due_ = kNoDeadline;
   Deadline watchdog_due_ = kNoDeadline;
   bool waiting_writable_ = false;
-  // What the server knows, or will by the time a later message reaches it, and under which name.
+  // The statements that are prepared, or will be before the server reads the next message, and their names there.
   std::unordered_map<std::string_view, Prepared> prepared_;
   std::unordered_map<std::string_view, std::exception_ptr> prepare_errors_;
   std::uint64_t stale_plans_ = 0;
   Params::Wire wire_;
 };
 
-// A session that ends when its owner goes out of scope. (A Connection alone does not: its own pending reads keep
-// it alive until somebody closes it.)
+// A session that is closed when its owner goes out of scope. (A Connection alone is not: its pending reads keep it
+// alive until it is closed.)
 class OwnedConnection {
  public:
   OwnedConnection(std::shared_ptr<Connection> connection, Connection::Events events)
       : connection_(std::move(connection)) {
     connection_->start(std::move(events));
   }
-  ~OwnedConnection() { connection_->close("no longer needed"); }
+  ~OwnedConnection() { connection_->close("the owner no longer needs it"); }
   OwnedConnection(const OwnedConnection&) = delete;
   OwnedConnection& operator=(const OwnedConnection&) = delete;
 

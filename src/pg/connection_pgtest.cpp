@@ -1,4 +1,4 @@
-// What one session promises: order, all-or-nothing batches, clean sessions after errors, honest answers on loss.
+// What one session guarantees: order, atomic batches, clean sessions after errors, and the right error after a loss.
 #include <gtest/gtest.h>
 
 #include "pg/connection.hpp"
@@ -32,7 +32,7 @@ void with_connection(const std::string& dsn, Body body) {
   run_blocking(scenario());
 }
 
-// The SQLSTATE that running the batch ends with; "" if it succeeds.
+// The SQLSTATE of the batch's error; "" if it succeeds.
 awaitable<std::string> sqlstate_of(Connection& connection, const Batch& batch) {
   try {
     co_await connection.run(batch);
@@ -109,7 +109,7 @@ TEST(pg_connection, a_statement_that_cannot_be_prepared_fails_with_its_own_error
   });
 }
 
-TEST(pg_connection, two_statements_under_one_name_are_a_bug_that_is_told) {
+TEST(pg_connection, two_statements_under_one_name_throw) {
   constexpr Statement kFirst{"same_name", "SELECT 1"};
   constexpr Statement kSecond{"same_name", "SELECT 2"};
   TestDatabase db;
@@ -163,7 +163,7 @@ TEST(pg_connection, the_lock_timeout_is_for_that_batch_only) {
   });
 }
 
-TEST(pg_connection, losing_the_session_leaves_a_write_unknown_and_a_read_lost) {
+TEST(pg_connection, losing_the_session_is_commit_unknown_for_a_write_and_connection_lost_for_a_read) {
   TestDatabase db;
   for (const auto access : {Access::kWrite, Access::kRead}) {
     with_connection(db.dsn(), [access](Connection& connection) -> awaitable<> {
@@ -181,7 +181,7 @@ TEST(pg_connection, losing_the_session_leaves_a_write_unknown_and_a_read_lost) {
   }
 }
 
-TEST(pg_connection, giving_up_on_an_answer_leaves_the_pipeline_in_step) {
+TEST(pg_connection, a_caller_that_times_out_leaves_the_pipeline_in_order) {
   TestDatabase db;
   with_connection(db.dsn(), [](Connection& connection) -> awaitable<> {
     Batch slow;
@@ -200,7 +200,7 @@ TEST(pg_connection, giving_up_on_an_answer_leaves_the_pipeline_in_step) {
   });
 }
 
-TEST(pg_connection, a_cancelled_caller_leaves_the_pipeline_in_step) {
+TEST(pg_connection, a_cancelled_caller_leaves_the_pipeline_in_order) {
   TestDatabase db;
   with_connection(db.dsn(), [](Connection& connection) -> awaitable<> {
     const auto executor = co_await this_executor();

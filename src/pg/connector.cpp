@@ -25,7 +25,7 @@ std::string reason_of(const PGconn* session) {
   return reason;
 }
 
-// For each host; two seconds are libpq's own minimum.
+// The timeout for each host; libpq's own minimum is two seconds.
 std::chrono::seconds libpq_timeout(const ConnectOptions& options) {
   return std::max(std::chrono::seconds(2), std::chrono::ceil<std::chrono::seconds>(options.connect_timeout));
 }
@@ -45,7 +45,7 @@ int host_count(const ConnectOptions& options) {
 PgConn open_session(const ConnectOptions& options) {
   const std::string dsn(options.dsn.reveal());
   const auto timeout = std::to_string(libpq_timeout(options).count());
-  // What stands before dbname is a default that the DSN may change; what stands after it is not for the DSN.
+  // Keys before dbname are defaults that the DSN may override; keys after it override the DSN.
   const std::array<const char*, 8> keys{
       "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout",
       "dbname",          "application_name",    "connect_timeout",  nullptr};
@@ -54,8 +54,8 @@ PgConn open_session(const ConnectOptions& options) {
   return PgConn(PQconnectdbParams(keys.data(), values.data(), 1));
 }
 
-// PQexec with a limit, for a pooler logs a client in and then lets it wait for a server that is down. Returns what went
-// wrong, or nothing.
+// PQexec with a deadline, because a pooler whose server is down accepts the client and then lets it wait. Returns the
+// reason of a failure, nullopt on success.
 std::optional<std::string> exec_until(PGconn* session, const std::string& sql, Deadline deadline) {
   if (PQsendQuery(session, sql.c_str()) == 0) return reason_of(session);
   std::optional<std::string> failure;
@@ -82,16 +82,17 @@ Opened open_and_set_up(const ConnectOptions& options) {
       "SET DateStyle = 'ISO, YMD';"
       "SET bytea_output = 'hex';"
       "SET client_min_messages = 'warning';"
-      // A statement after a lock must see what was committed before the lock was granted, whatever the role's default
-      // is.
+      // A statement after a lock must see the rows that were committed before the lock was granted. The role's default
+      // may be another isolation level.
       "SET default_transaction_isolation = 'read committed';"
-      // Ours go by index; a plan that does not was made while the table was empty (pg/statistics_keeper.hpp).
+      // Fencepost's statements use indexes; a plan without one was made while the table was empty
+      // (pg/statistics_keeper.hpp).
       "SET enable_seqscan = off; SET jit = off;"
-      // Planned once: PostgreSQL knows the length of an array it plans for, finds a plan of its own for each batch a
-      // little cheaper, and spends a millisecond on making it.
+      // Plan once. Otherwise PostgreSQL, which knows the array's length, considers a custom plan for each batch
+      // slightly cheaper and spends a millisecond on planning it.
       "SET plan_cache_mode = force_generic_plan;"
-      // The server's half of what open_session asks of libpq: a session whose client is gone without a word must not
-      // keep its locks until the kernel gives up.
+      // The server's side of the keepalives in open_session: a session whose client has vanished must release its locks
+      // before the kernel's default timeout.
       "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3;"
       "SET tcp_user_timeout = 10000;"
       "SET idle_in_transaction_session_timeout = '60s'",
@@ -114,16 +115,16 @@ Connector::~Connector() {
 
 awaitable<std::shared_ptr<Connection>> Connector::connect(Executor executor, Deadline deadline) {
   const auto answer = std::make_shared<Completion<Opened>>(executor);
-  // The guard keeps the loop running until this has come home, also when nobody waits for it any more.
+  // The guard keeps the loop running until the result has been delivered, also when the caller no longer waits.
   asio::post(threads_,
              [executor, answer = answer, options = options_, guard = asio::make_work_guard(executor)]() mutable {
-               // Only this holds it: the caller has given up while it stood in line.
+               // A count of 1 means that the caller gave up while this work was queued.
                const bool wanted = answer.use_count() > 1;
-               auto opened = std::make_shared<Opened>(wanted ? open_and_set_up(options) : std::unexpected("given up"));
+               auto opened = std::make_shared<Opened>(wanted ? open_and_set_up(options) : std::unexpected("cancelled"));
                asio::post(executor, [answer = std::move(answer), opened] { answer->complete(std::move(*opened)); });
              });
   const auto limit = std::min(deadline, std::chrono::steady_clock::now() + patience_);
-  if (!co_await answer->wait(limit)) throw ConnectionLost("no connection in time");
+  if (!co_await answer->wait(limit)) throw ConnectionLost("no connection was opened in time");
   auto& opened = answer->value();
   if (!opened) throw ConnectionLost(opened.error());
   co_return std::make_shared<Connection>(executor, std::move(*opened), options_.statement_timeout);

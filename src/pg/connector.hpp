@@ -1,4 +1,4 @@
-// Opens sessions: where the database is, who we are, and what every session is told first.
+// Opens sessions: connects to the DSN's hosts under the node's name, and sets up every session in the same way.
 #pragma once
 
 #include <chrono>
@@ -15,21 +15,21 @@ namespace fencepost::pg {
 
 struct ConnectOptions {
   Secret dsn;                    // libpq URI or key=value; several hosts and target_session_attrs work
-  std::string application_name;  // the node's id: an expired owner's backends are recognised by it
+  std::string application_name;  // the node's id: other nodes find an expired owner's backends by it
   std::chrono::milliseconds connect_timeout{5000};
-  std::chrono::milliseconds statement_timeout{30'000};  // zero: none
+  std::chrono::milliseconds statement_timeout{30'000};  // zero means no timeout
 };
 
 class Connector {
  public:
   explicit Connector(ConnectOptions options);
-  // Waits for attempts that still run: at most the connect timeout for each host.
+  // Waits for attempts in flight: at most the connect timeout for each host.
   ~Connector();
 
-  // A session with the time zone at UTC, timeouts set, ready for Connection::start. Runs on threads of its own,
-  // because libpq looks up host names synchronously and a slow resolver must not stop a loop. Call it from a
-  // loop's thread. Throws ConnectionLost, at the latest when every host has had its connect timeout or `deadline`
-  // has passed; a session that comes later is dropped.
+  // Returns a session in time zone UTC with timeouts set, ready for Connection::start. Call on a loop's thread. It
+  // connects on its own threads, because libpq looks up host names synchronously and a slow resolver must not block a
+  // loop. Throws ConnectionLost, at the latest when every host has had its connect timeout or `deadline` has passed; a
+  // session that opens later is dropped.
   awaitable<std::shared_ptr<Connection>> connect(Executor executor, Deadline deadline = kNoDeadline);
 
   const ConnectOptions& options() const { return options_; }

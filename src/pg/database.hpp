@@ -1,4 +1,4 @@
-// The database as the rest of the program sees it: one pool per loop, and the way to the pool of one's own.
+// The database for the other modules: one pool per loop, and access to the pool of the caller's loop.
 //
 //   const auto rows = co_await db.pool().query(kFind, id);
 #pragma once
@@ -15,13 +15,13 @@ class Database {
  public:
   Database(Runtime& runtime, ConnectOptions connect, const PoolOptions& pool, Metrics& metrics);
 
-  // From a loop's thread, both.
+  // Call both on a loop's thread.
   awaitable<> start();
   awaitable<> stop(std::chrono::milliseconds grace);
 
   // The pool of the loop that the caller runs on.
   Pool& pool() { return *pools_[Runtime::current()]; }
-  // Of that loop, for whoever is pinned to it.
+  // The pool of the given loop, for components that are pinned to it.
   Pool& pool_of(std::size_t loop) { return *pools_[loop]; }
   Connector& connector() { return connector_; }
 

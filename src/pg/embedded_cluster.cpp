@@ -29,13 +29,13 @@ constexpr auto kDatabase = "fencepost";
 constexpr std::uintmax_t kLogLimit = 10U << 20U;
 constexpr std::size_t kLogTail = 4096;
 
-// SIGINT is a fast shutdown, SIGQUIT an immediate one that recovers at the next start.
+// SIGINT is a fast shutdown; SIGQUIT is an immediate one, after which the next start runs recovery.
 const StopPlan kStopPlan{{SIGINT, 0s}, {SIGQUIT, 10s}, {SIGKILL, 15s}};
 
-// An environment of our own: PGDATA, PGOPTIONS or a locale of the caller's must not change the server.
+// A fixed environment: PGDATA, PGOPTIONS or the locale of the caller must not affect the server.
 std::vector<std::string> server_environment() {
   std::vector<std::string> env{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"};
-  // A server built by hand may need it to find its libraries.
+  // A PostgreSQL built from source may need it to find its libraries.
   if (const char* libraries = ::getenv("LD_LIBRARY_PATH")) env.push_back(fmt::format("LD_LIBRARY_PATH={}", libraries));
   return env;
 }
@@ -47,14 +47,14 @@ std::string best_locale() {
   return "C.UTF-8";
 }
 
-// With whatever is missing on the way. A server that runs as somebody else must pass through (whatever our umask
-// says), but cannot list what is there.
+// Creates the directory and its missing parents. A server that runs as another user may pass through the parents,
+// whatever the umask is, but may not list them.
 Result<void> make_data_dir(const fs::path& directory, bool shared) {
   std::error_code ec;
   if (fs::is_directory(directory, ec)) return {};
   if (auto made = make_data_dir(directory.parent_path(), shared); !made) return made;
   if (::mkdir(directory.c_str(), 0700) == 0 && (!shared || ::chmod(directory.c_str(), 0711) == 0)) return {};
-  return fail(data_dir_unusable(fmt::format("cannot make {}", directory.string())));
+  return fail(data_dir_unusable(fmt::format("cannot create {}", directory.string())));
 }
 
 std::optional<pid_t> first_line_pid(const fs::path& file) {
@@ -64,9 +64,9 @@ std::optional<pid_t> first_line_pid(const fs::path& file) {
   return pid;
 }
 
-// PostgreSQL takes any process of its user with the pid in this file for a running server, also an unrelated
-// one or one that is dead and not collected yet, and refuses to start. We hold the lock and can look closer; only
-// a process that we may not look at is left for PostgreSQL to judge.
+// PostgreSQL refuses to start when the pid in this file belongs to any process of its user, even an unrelated one or a
+// zombie. This process holds the lock and checks more closely: the file stays only when the pid belongs to a server of
+// this cluster, or to a process that may not be inspected.
 void remove_stale_pid_file(const fs::path& file, const fs::path& pgdata) {
   const auto pid = first_line_pid(file);
   if (!pid) return;
@@ -95,7 +95,7 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::start(Options options)
   auto who = cluster_user(asked / "cluster");
   if (!who) return fail(who.error());
   const auto data_dir = place_data_dir(asked, *who, options.fallback_root);
-  // The fallback may hold a cluster that belongs to somebody else than a new one would.
+  // The fallback may hold an existing cluster, whose owner may differ from the user of a new one.
   if (data_dir != asked) who = cluster_user(data_dir / "cluster");
   if (!who) return fail(who.error());
 
@@ -161,31 +161,31 @@ Result<void> EmbeddedCluster::make_cluster() const {
   }
   const UniqueFd directory(::open(data_dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (options_.durable) ::fsync(directory.get());
-  log::info("made a database cluster", {{"dir", data_dir_.string()}, {"postgres", programs_.major}});
+  log::info("created a database cluster", {{"dir", data_dir_.string()}, {"postgres", programs_.major}});
   return {};
 }
 
 Result<void> EmbeddedCluster::stop_leftovers() const {
-  // Every process of a PostgreSQL server works in its data directory, which nobody else does by chance.
+  // The working directory of every process of a PostgreSQL server is its data directory; no other program uses it.
   const auto directory = fs::canonical(pgdata());
   const auto is_ours = [&](const ProcessInfo& p) { return p.exe.filename() == "postgres" && p.cwd == directory; };
 
   const auto recorded = first_line_pid(pgdata() / "postmaster.pid");
   if (const auto postmaster = recorded ? LeftoverProcess::find(*recorded, is_ours) : std::nullopt) {
     log::info("stopping the database server that an earlier run left behind", {{"pid", postmaster->pid()}});
-    // One that already shuts down, because its owner died, is not disturbed by a second request.
+    // A server that already shuts down, because its owner died, ignores a second request.
     if (!postmaster->stop_blocking({{SIGINT, 0s}, {SIGQUIT, 15s}, {SIGKILL, 20s}}, 10s)) {
       return fail(conflict("data_dir_in_use", fmt::format("the database server left behind by an earlier run (pid {}) "
-                                                          "does not stop",
+                                                          "does not stop; end that process and start again",
                                                           postmaster->pid())));
     }
   }
-  // What is left are sessions of a postmaster that was killed. They notice and leave; until then their shared
-  // memory would stop a new server.
+  // Other processes are orphaned sessions of a postmaster that was killed. They end by themselves, but until then their
+  // shared memory prevents a new server from starting.
   for (const auto& session : LeftoverProcess::find_all(is_ours)) {
     if (!session.stop_blocking({{SIGQUIT, 5s}, {SIGKILL, 10s}}, 10s)) {
       return fail(conflict("data_dir_in_use", fmt::format("a database session left behind by an earlier run (pid {}) "
-                                                          "does not end",
+                                                          "does not end; end that process and start again",
                                                           session.pid())));
     }
   }
@@ -203,7 +203,7 @@ std::vector<std::string> EmbeddedCluster::server_arguments() const {
       {"max_connections", "200"},
       {"shared_buffers", "128MB"},
       {"max_wal_size", "1GB"},
-      {"jit", "off"},  // our statements are short: compiling them costs more than it saves
+      {"jit", "off"},  // statements are short: compiling them costs more than it saves
       {"timezone", "UTC"},
       {"log_timezone", "UTC"},
       {"log_line_prefix", "%m [%p] %q%a "},
@@ -268,8 +268,8 @@ Result<void> EmbeddedCluster::create_database() const {
   using Reply = std::unique_ptr<PGresult, decltype([](PGresult* r) { PQclear(r); })>;
   const Connection connection(PQconnectdb(dsn("postgres").c_str()));
   const auto failed = [&] {
-    return fail(unavailable(
-        "cluster_failed", fmt::format("cannot make the database {}: {}", kDatabase, PQerrorMessage(connection.get()))));
+    return fail(unavailable("cluster_failed", fmt::format("cannot create the database {}: {}", kDatabase,
+                                                          PQerrorMessage(connection.get()))));
   };
   const Reply found(PQexec(connection.get(), "SELECT FROM pg_database WHERE datname = 'fencepost'"));
   if (PQresultStatus(found.get()) != PGRES_TUPLES_OK) return failed();

@@ -1,22 +1,22 @@
-// A private PostgreSQL server, made, started and stopped by us: what `fencepost up` and the tests stand on.
+// A private PostgreSQL server that Fencepost creates, starts and stops, for `fencepost up` and for the tests.
 //
 //   auto cluster = EmbeddedCluster::start({.data_dir = "var/postgres"});
 //   if (!cluster) …cluster.error()…
 //   (*cluster)->dsn()   // postgresql://fencepost@/fencepost?host=…
 //
-// It listens on a Unix socket in a directory of mode 0700 and nowhere else, so whoever can connect is us or
-// root. Started by root, it runs as an unprivileged user. In `data_dir`:
-//   lock           held while we own the directory; a second owner gets `data_dir_in_use`
-//   cluster/       the database itself (cluster.new/ while it is being made: a start that dies there leaves
-//                  nothing half-made)
+// It listens only on a Unix socket in a directory of mode 0700, so only its owner and root can connect. When root
+// starts it, the server runs as an unprivileged user. In `data_dir`:
+//   lock           held while this process owns the directory; a second owner gets `data_dir_in_use`
+//   cluster/       the database itself (cluster.new/ while it is created, so that a start that crashes leaves no
+//                  incomplete cluster/)
 //   socket/        unless its path is too long, see socket_dir()
-//   postgres.log   what the server says
-// If the data directory cannot be reached by the server's user, another place is used: see data_dir().
+//   postgres.log   the server's log
+// If the server's user cannot reach the data directory, another directory is used: see data_dir().
 //
-// The server dies with the thread that called start (see child_process.hpp): the kernel asks it for a fast
-// shutdown. A server that an earlier, killed owner left behind is stopped first.
+// The server ends with the thread that called start (see child_process.hpp): the kernel then signals it to shut down
+// fast. `start` first stops an orphaned server of an earlier owner that was killed.
 //
-// Everything blocks and belongs to one thread, but for dsn() and the paths, which any thread may read.
+// All methods block and belong to one thread, except dsn() and the paths, which any thread may read.
 #pragma once
 
 #include <chrono>
@@ -36,17 +36,17 @@ class EmbeddedCluster {
  public:
   struct Options {
     std::filesystem::path data_dir;
-    // Holds the data when the server's user cannot reach data_dir.
+    // Parent of the directory that is used when the server's user cannot reach data_dir.
     std::filesystem::path fallback_root = kFallbackRoot;
-    // False for tests: nothing is flushed to disk, so a crash of the machine may lose the cluster.
+    // False for tests: data is not flushed to disk, so a crash of the machine may lose the cluster.
     bool durable = true;
-    // On top of ours, e.g. {"log_statement", "all"}.
+    // Server settings in addition to the defaults, e.g. {"log_statement", "all"}.
     std::map<std::string, std::string> settings;
-    // Long, since it includes recovery after a crash.
+    // Includes the time for recovery after a crash.
     std::chrono::seconds start_timeout{120};
   };
 
-  // Returns when the database `fencepost` takes connections. Errors: postgres_missing, data_dir_in_use,
+  // Returns when the database `fencepost` accepts connections. Errors: postgres_missing, data_dir_in_use,
   // data_dir_not_ours, data_dir_unusable, socket_dir_not_ours, no_cluster_user, cannot_start, initdb_failed,
   // cluster_failed (with the last lines of its log), cluster_start_timeout.
   static Result<std::unique_ptr<EmbeddedCluster>> start(Options options);
@@ -56,27 +56,28 @@ class EmbeddedCluster {
   EmbeddedCluster& operator=(const EmbeddedCluster&) = delete;
 
   const std::string& dsn() const { return dsn_; }
-  // Of another database of this server.
+  // The DSN of another database of this server.
   std::string dsn(const std::string& database) const;
 
-  // Where things really are.
+  // The directories in use, which may differ from the requested ones.
   const std::filesystem::path& data_dir() const { return data_dir_; }
   const std::filesystem::path& socket_dir() const { return socket_dir_; }
   std::filesystem::path log_file() const { return data_dir_ / "postgres.log"; }
   std::filesystem::path pgdata() const { return data_dir_ / "cluster"; }
 
-  // Of the postmaster; -1 when it is stopped.
+  // The postmaster's pid; -1 when it is stopped.
   pid_t pid() const { return server_ ? server_->pid() : -1; }
   bool running() { return server_ && server_->running(); }
 
-  // Ends when the server does, whether we asked for it or not. Needs a server that was started.
+  // Returns when the server ends, by `stop` or by itself. Requires: the server was started.
   awaitable<ExitStatus> wait();
 
-  // Fast shutdown: sessions are cut, the data is checkpointed. Harder if it does not listen. Idempotent.
+  // Fast shutdown: ends the sessions and writes a checkpoint; then stronger signals if the server does not end.
+  // Idempotent.
   void stop();
-  // Stops if need be, and starts again with the same data, at the same dsn.
+  // Stops the server if it runs, and starts it again with the same data and dsn.
   Result<void> restart();
-  // As if the machine had killed it: no goodbye to anybody. For tests; `restart` recovers.
+  // Kills the server with SIGKILL, as the kernel might. For tests; `restart` recovers.
   void kill();
 
  private:

@@ -33,7 +33,7 @@ bool anything_runs_in(const fs::path& pgdata) {
   return !LeftoverProcess::find_all([&](const ProcessInfo& p) { return p.cwd == pgdata; }).empty();
 }
 
-// A program that runs as the cluster's user.
+// Starts a program as the cluster's user.
 ChildProcess run_as_owner_of(const fs::path& pgdata, std::vector<std::string> argv) {
   auto child = ChildProcess::start({.argv = std::move(argv), .cwd = "/", .run_as = cluster_user(pgdata).value()});
   if (!child) throw Exception(child.error());
@@ -57,7 +57,7 @@ TEST(embedded_cluster, keeps_its_data_from_run_to_run_and_leaves_nothing_running
   EXPECT_EQ(exec_sql(again->dsn(), "SELECT n FROM kept"), "7");
 }
 
-TEST(embedded_cluster, is_durable_unless_told_otherwise_and_takes_settings) {
+TEST(embedded_cluster, is_durable_by_default_and_takes_settings) {
   const TempDir dir;
   const auto cluster = EmbeddedCluster::start({.data_dir = dir / "pg", .settings = {{"work_mem", "12MB"}}});
   ASSERT_TRUE(cluster) << cluster.error().message;
@@ -78,14 +78,14 @@ TEST(embedded_cluster, only_its_owner_can_connect) {
   EXPECT_EQ(info.st_uid, process.st_uid);
 }
 
-TEST(embedded_cluster, a_second_owner_is_told_who_holds_the_directory) {
+TEST(embedded_cluster, a_second_owner_gets_an_error_with_the_pid_of_the_first) {
   const TempDir dir;
   const auto cluster = started(dir / "pg");
   const auto second = EmbeddedCluster::start({.data_dir = dir / "pg", .durable = false});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, "data_dir_in_use");
   EXPECT_THAT(second.error().message, HasSubstr(fmt::format("pid {}", ::getpid())));
-  EXPECT_EQ(exec_sql(cluster->dsn(), "SELECT 1"), "1") << "the first one is not disturbed";
+  EXPECT_EQ(exec_sql(cluster->dsn(), "SELECT 1"), "1") << "the first cluster still works";
 }
 
 TEST(embedded_cluster, works_under_a_long_path_with_spaces_and_quotes) {
@@ -100,7 +100,7 @@ TEST(embedded_cluster, works_under_a_long_path_with_spaces_and_quotes) {
   fs::remove_all(socket_dir);
 }
 
-TEST(embedded_cluster, a_cluster_that_was_left_half_made_is_made_anew) {
+TEST(embedded_cluster, an_incomplete_cluster_is_created_again) {
   const TempDir dir;
   fs::create_directories(dir / "pg/cluster.new/base");
   std::ofstream(dir / "pg/cluster.new/PG_VERSION") << "15\n";
@@ -122,7 +122,7 @@ TEST(embedded_cluster, recovers_after_its_server_was_killed) {
   EXPECT_EQ(exec_sql(cluster->dsn(), "SELECT n FROM kept"), "7");
 }
 
-// An owner in a process of its own, which is then killed. Returns the pid of the server it had started.
+// Starts a cluster in a separate process and kills that process. Returns the pid of the server it had started.
 pid_t start_and_kill_an_owner(const fs::path& data_dir) {
   std::array<int, 2> pipe{};
   EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
@@ -168,7 +168,7 @@ TEST(embedded_cluster, stops_a_server_that_still_runs_on_its_data) {
   auto left = run_as_owner_of(pgdata, {programs->bin_dir / "postgres", "-D", pgdata, "-h", "", "-k", socket_dir});
   const auto deadline = steady_clock::now() + 20s;
   while (!fs::exists(socket_dir / ".s.PGSQL.5432") && steady_clock::now() < deadline) {
-    ASSERT_FALSE(left.wait_blocking_until(steady_clock::now() + 10ms)) << "it should stay";
+    ASSERT_FALSE(left.wait_blocking_until(steady_clock::now() + 10ms)) << "the server should still run";
   }
   const auto restarted = first->restart();
   ASSERT_TRUE(restarted) << restarted.error().message;
@@ -176,18 +176,18 @@ TEST(embedded_cluster, stops_a_server_that_still_runs_on_its_data) {
   EXPECT_EQ(exec_sql(first->dsn(), "SELECT 1"), "1");
 }
 
-TEST(embedded_cluster, is_not_misled_by_a_stale_pid_file_that_names_somebody_else) {
+TEST(embedded_cluster, starts_although_a_stale_pid_file_names_another_process) {
   const TempDir dir;
   const auto cluster = started(dir / "pg");
   cluster->stop();
-  // Of the same user: PostgreSQL by itself would take it for a running server and refuse to start.
+  // A process of the same user: PostgreSQL itself would take it for a running server and refuse to start.
   auto stranger = run_as_owner_of(cluster->pgdata(), {"sleep", "1000"});
   for (const auto& file : {cluster->pgdata() / "postmaster.pid", cluster->socket_dir() / ".s.PGSQL.5432.lock"}) {
     std::ofstream(file) << stranger.pid() << "\n" << cluster->pgdata().string() << "\n";
   }
   const auto restarted = cluster->restart();
   ASSERT_TRUE(restarted) << restarted.error().message;
-  EXPECT_TRUE(stranger.running()) << "what is not ours is not touched";
+  EXPECT_TRUE(stranger.running()) << "a process that is not a server of this cluster is not signalled";
 }
 
 TEST(embedded_cluster, a_server_that_does_not_start_says_why) {
@@ -200,8 +200,8 @@ TEST(embedded_cluster, a_server_that_does_not_start_says_why) {
   EXPECT_THAT(cluster.error().message, HasSubstr("invalid value for parameter \"shared_buffers\": \"nonsense\""));
 }
 
-TEST(embedded_cluster, a_data_directory_that_its_user_cannot_reach_is_kept_elsewhere) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root starts it as somebody else";
+TEST(embedded_cluster, uses_the_fallback_when_its_user_cannot_reach_the_data_directory) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root starts it as another user";
   const TempDir dir;
   const auto asked = dir / "home/var/pg";
   fs::create_directories(dir / "home");

@@ -32,9 +32,10 @@ ConnectionLost::ConnectionLost(const std::string& reason)
                     .after(std::chrono::seconds(1))) {}
 
 CommitUnknown::CommitUnknown(const std::string& statement, const std::string& reason)
-    : Exception(unavailable("outcome_unknown",
-                            "the database did not say whether the change was stored; look before you try again")
-                    .because(statement + ": " + reason)) {}
+    : Exception(
+          unavailable("outcome_unknown",
+                      "the database did not confirm the commit: check whether the change was stored before you retry")
+              .because(statement + ": " + reason)) {}
 
 PoolExhausted::PoolExhausted(const std::string& reason)
     : Exception(unavailable("database_busy", reason).after(std::chrono::seconds(1))) {}

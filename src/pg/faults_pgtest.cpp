@@ -33,7 +33,7 @@ Batch insert_batch(std::int64_t number) {
   return batch;
 }
 
-TEST(pg_faults, a_cut_anywhere_leaves_each_batch_whole_or_absent) {
+TEST(pg_faults, a_connection_loss_at_any_point_leaves_each_batch_whole_or_absent) {
   Net net;
   net.db.exec("CREATE TABLE t (batch bigint, item bigint)");
   std::map<std::int64_t, std::string> outcomes;
@@ -60,7 +60,7 @@ TEST(pg_faults, a_cut_anywhere_leaves_each_batch_whole_or_absent) {
     unknown += outcome == "outcome_unknown" ? 1 : 0;
     EXPECT_TRUE(outcome == "ok" || outcome == "database_unavailable" || outcome == "outcome_unknown") << outcome;
   }
-  EXPECT_GT(unknown, 0) << "no cut fell into a batch: the test proves nothing";
+  EXPECT_GT(unknown, 0) << "no cut came during a batch, so the test did not cover one";
 }
 
 TEST(pg_faults, a_batch_of_a_hundred_costs_one_round_trip) {
@@ -79,19 +79,19 @@ TEST(pg_faults, a_batch_of_a_hundred_costs_one_round_trip) {
   });
 }
 
-TEST(pg_faults, a_silent_server_is_given_up_and_replaced) {
+TEST(pg_faults, a_connection_to_a_silent_server_is_closed_and_replaced) {
   Net net;
   Metrics metrics;
   auto options = test::connect_options(net.dsn);
   options.statement_timeout = 100ms;
   Connector connector(options);
   auto scenario = [&](Pool& pool) -> awaitable<> {
-    // A big batch may take long; those after it may not.
+    // A large batch may take long; later batches may not.
     Batch big;
     for (int i = 0; i < 1000; ++i) big.add(kEcho, i);
     co_await pool.run(std::move(big));
     net.proxy.half_open();
-    // The caller's own timeout first, and then, without any, the connection's.
+    // First with the caller's own timeout, then with only the connection's.
     Batch batch;
     batch.add(kEcho, 1);
     EXPECT_EQ(co_await code_of(pool.run(batch, {.access = Access::kWrite, .timeout = 50ms})), "outcome_unknown");
@@ -120,7 +120,7 @@ TEST(pg_faults, a_server_that_accepts_and_never_answers_costs_no_more_than_the_t
   EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
 }
 
-TEST(pg_faults, cancelled_callers_and_cuts_leave_the_pool_usable) {
+TEST(pg_faults, cancelled_callers_and_lost_connections_leave_the_pool_usable) {
   Net net;
   test::with_pool(net.dsn, {.exclusive_connections = 2, .acquire_timeout = 10s}, [&](Pool& pool) -> awaitable<> {
     auto hurried = [](Pool& p, std::int64_t id) -> awaitable<> { co_await p.query(kEcho, id); };
@@ -143,7 +143,7 @@ TEST(pg_faults, cancelled_callers_and_cuts_leave_the_pool_usable) {
   });
 }
 
-TEST(pg_faults, a_listener_that_is_never_answered_tries_again) {
+TEST(pg_faults, a_listener_without_an_answer_retries) {
   Net net;
   Metrics metrics;
   auto options = test::connect_options(net.dsn);
@@ -153,7 +153,7 @@ TEST(pg_faults, a_listener_that_is_never_answered_tries_again) {
     const auto swept = std::make_shared<Completion<bool>>(executor);
     Listener listener(executor, connector, {.answer_timeout = 300ms}, metrics);
     listener.subscribe("work", {}, [&] { swept->complete(true); });
-    // Slow enough that the session opens within its timeout but the answer to LISTEN does not come within its own.
+    // Slow enough that the session opens within its timeout, but the answer to LISTEN exceeds its timeout.
     net.proxy.delay(0ms, 400ms);
     listener.start();
     EXPECT_FALSE(co_await swept->wait(std::chrono::steady_clock::now() + 2s));
@@ -164,7 +164,7 @@ TEST(pg_faults, a_listener_that_is_never_answered_tries_again) {
   run_blocking(scenario());
 }
 
-TEST(pg_faults, a_listener_notices_silence_and_sweeps_when_it_is_back) {
+TEST(pg_faults, a_listener_notices_silence_and_sweeps_after_it_reconnects) {
   Net net;
   Metrics metrics;
   Connector connector(test::connect_options(net.dsn));

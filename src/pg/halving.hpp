@@ -1,4 +1,4 @@
-// One bad item fails alone.
+// Writes a set of items so that a bad item fails alone.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace fencepost::pg {
 
-// What became of one item of a set: its answer, or the error that is its own.
+// The outcome of one item of a set: its answer, or its own error.
 template <class Answer>
 using Outcome = std::expected<Answer, std::exception_ptr>;
 
-// Whether one item may be to blame for the failure of its set: its data, or a lock that another session holds.
+// Whether one item may have caused the failure of its set: by its data, or by a lock that another session holds.
 inline bool may_be_one_item(const Exception& error) {
   const auto* refused = dynamic_cast<const QueryError*>(&error);
   return refused != nullptr && (refused->is_about_data() || refused->is_lock_timeout());
@@ -36,12 +36,12 @@ inline bool may_be_one_item(const std::exception_ptr& failure) {
 
 using OneToBlame = bool (*)(const Exception&);
 
-// Writes a set in one transaction: `write` takes a span of items and answers for each, in order. When the set is
-// refused for what may be one item's doing, nothing was written, and each half is tried by itself, down to the item
-// that is refused alone.
+// Writes a set in one transaction: `write` takes a span of items and returns one answer for each, in order. When the
+// set is refused for a reason that one item may have caused, nothing was written, and each half is tried separately,
+// down to the single item that is refused.
 //
-// One outcome for each item, in order. What makes the whole set fail otherwise is thrown; what makes a half fail
-// otherwise is the outcome of each of its items, because the other half may have been written. Requires: the items and
+// Returns one outcome for each item, in order. Any other failure of the whole set is thrown. Any other failure of a
+// half becomes the outcome of each of its items, because the other half may have been written. Requires: the items and
 // `write` outlive the call.
 template <class Answer, class Item, class Write>
 awaitable<std::vector<Outcome<Answer>>> write_or_halve(std::span<const Item> items, const Write& write,
@@ -50,7 +50,7 @@ awaitable<std::vector<Outcome<Answer>>> write_or_halve(std::span<const Item> ite
   std::exception_ptr refused;
   try {
     std::vector<Answer> answers = co_await write(items);
-    if (answers.size() != items.size()) throw Exception(internal("batch_mismatch", "a batch lost an answer"));
+    if (answers.size() != items.size()) throw Exception(internal("batch_mismatch", "answers do not match items"));
     outcomes.assign(std::make_move_iterator(answers.begin()), std::make_move_iterator(answers.end()));
     co_return outcomes;
   } catch (const Exception& error) {

@@ -26,7 +26,7 @@ Texts write_all(const std::vector<int>& items, const Write& write) {
   return texts(run_blocking(write_or_halve<std::string>(std::span<const int>(items), write)));
 }
 
-// Writes a set of numbers unless one of `bad` is in it; notes every set that was tried.
+// Writes a set of numbers unless it contains one of `bad`, and records every set that was tried.
 struct Table {
   std::vector<int> bad;
   std::string sqlstate = "23514";  // check_violation
@@ -44,31 +44,31 @@ struct Table {
   }
 };
 
-TEST(pg_halving, a_set_that_is_taken_is_written_once) {
+TEST(pg_halving, an_accepted_set_is_written_once) {
   Table table;
   EXPECT_EQ(table.write({1, 2, 3}), (Texts{"written", "written", "written"}));
   EXPECT_EQ(table.tried.size(), 1U);
 }
 
-TEST(pg_halving, one_that_is_refused_fails_alone_and_the_rest_is_written_in_order) {
+TEST(pg_halving, a_refused_item_fails_alone_and_the_rest_is_written_in_order) {
   Table table{.bad = {3}};
   EXPECT_EQ(table.write({1, 2, 3, 4, 5}), (Texts{"written", "written", "refused", "written", "written"}));
   table = {.bad = {1, 5}};
   EXPECT_EQ(table.write({1, 2, 3, 4, 5}), (Texts{"refused", "written", "written", "written", "refused"}));
 }
 
-TEST(pg_halving, a_lock_that_another_session_holds_may_be_one_items) {
+TEST(pg_halving, a_lock_that_another_session_holds_fails_one_item) {
   Table table{.bad = {2}, .sqlstate = "55P03"};
   EXPECT_EQ(table.write({1, 2}), (Texts{"written", "refused"}));
 }
 
-TEST(pg_halving, what_no_item_is_to_blame_for_is_thrown_before_anything_is_halved) {
+TEST(pg_halving, an_error_that_no_item_caused_is_thrown_without_halving) {
   Table table{.bad = {2}, .sqlstate = "57P01"};  // admin_shutdown
   EXPECT_THROW(table.write({1, 2}), QueryError);
   EXPECT_EQ(table.tried.size(), 1U);
 }
 
-TEST(pg_halving, the_caller_may_say_what_one_item_is_to_blame_for) {
+TEST(pg_halving, the_caller_may_decide_which_errors_one_item_causes) {
   const std::vector<int> items{1, 2};
   const auto write = [](std::span<const int> some) -> awaitable<Texts> {
     if (some.back() == 2) throw Exception(unavailable("lease_locked", "locked"));
@@ -79,7 +79,7 @@ TEST(pg_halving, the_caller_may_say_what_one_item_is_to_blame_for) {
             (Texts{"written", "locked"}));
 }
 
-// The first half may have been written: its answers must not be lost with the second.
+// The first half may have been written: its answers must not be lost when the second half fails.
 TEST(pg_halving, a_half_that_fails_otherwise_is_answered_item_by_item) {
   bool down = false;
   const auto insert = [&](std::span<const int> some) -> awaitable<Texts> {

@@ -19,7 +19,7 @@ constexpr std::string_view kProofChannel = "fencepost_listen_proof";
 constexpr Statement kHeartbeat{"listener_heartbeat", "SELECT 1"};
 constexpr Statement kSendProof{"listener_send_proof", "SELECT pg_notify($1, $2)"};
 
-// An identifier with '"', a text with '\''.
+// Quotes an identifier with '"', a text with '\''.
 std::string in_marks(std::string_view text, char mark) {
   std::string out(1, mark);
   for (const char c : text) {
@@ -103,7 +103,7 @@ awaitable<> Listener::serve() {
         "LISTEN does not work on this connection, so work is found by polling. Is the database behind a pooler in "
         "transaction mode? Point database.dsn at PostgreSQL itself.");
   }
-  sweep();  // after LISTEN, so that nothing falls between
+  sweep();  // after LISTEN, so that no notification is missed in between
 
   const auto beat = proven ? options_.sweep_interval : options_.poll_interval;
   auto next_sweep = Clock::now() + beat;
@@ -152,12 +152,13 @@ void Listener::hear(std::string_view channel, std::string_view payload) {
   }
 }
 
-// One subscriber's bug is not another's, nor the loop's.
+// An exception of one subscriber must not affect the others or the loop.
 void Listener::tell(const Subscriber& subscriber, const std::function<void()>& call) {
   try {
     call();
   } catch (const std::exception&) {
-    log::error("a subscriber failed", error_of(std::current_exception()), {{"channel", subscriber.channel}});
+    log::error("a notification subscriber failed", error_of(std::current_exception()),
+               {{"channel", subscriber.channel}});
   }
 }
 

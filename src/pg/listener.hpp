@@ -1,15 +1,15 @@
-// Hears NOTIFY on a connection of its own.
+// Receives NOTIFY on its own connection.
 //
-// A notification is a hint, never the truth: PostgreSQL keeps none for a client that is away. So on every
-// (re)connect, after LISTEN, each subscriber is told to sweep: "you may have missed something, look at the
-// table". A slow beat sweeps too, in case a hint was lost on a way nobody thought of.
+// A notification is only a hint: PostgreSQL does not store notifications for a disconnected client. So after every
+// (re)connect and LISTEN, each subscriber is asked to sweep: to find its work by a query. Sweeps also run at a long
+// interval, in case a notification was lost.
 //
-// Behind a pooler in transaction mode LISTEN is accepted and then nothing ever arrives. Each connect therefore
-// proves itself with a notification sent by a second session; if it does not come, the listener says so loudly
-// and sweeps on a short beat instead (Mode::kPolling).
+// Behind a pooler in transaction mode, LISTEN is accepted but notifications do not arrive. So after each connect, a
+// second session sends a test notification. If it does not arrive, the listener logs an error and sweeps at a short
+// interval instead (Mode::kPolling).
 //
-// Once it has proved itself its session is named after what it hears, for whoever looks at pg_stat_activity, which
-// shows 63 bytes: "fencepost hears economy_work …".
+// After the test has passed, the session's application_name lists its channels, for operators who read
+// pg_stat_activity (which shows 63 bytes): "fencepost hears economy_work …".
 //
 // Pinned to one loop; callbacks run there and must not block.
 #pragma once
@@ -33,9 +33,9 @@ class Listener {
  public:
   enum class Mode { kConnecting, kListening, kPolling };
   struct Options {
-    bool poll_only = false;                          // never LISTEN: only sweep, every poll_interval
-    std::chrono::milliseconds heartbeat{5000};       // how often the session is asked whether it is alive
-    std::chrono::milliseconds answer_timeout{5000};  // for the heartbeat and for the proof
+    bool poll_only = false;                          // do not LISTEN: only sweep, every poll_interval
+    std::chrono::milliseconds heartbeat{5000};       // how often to check that the session is alive
+    std::chrono::milliseconds answer_timeout{5000};  // for the heartbeat and for the test notification
     std::chrono::milliseconds sweep_interval{30'000};
     std::chrono::milliseconds poll_interval{1000};
   };
@@ -45,7 +45,7 @@ class Listener {
 
   Listener(Executor executor, Connector& connector, const Options& options, Metrics& metrics);
 
-  // Before start(). Several subscribers may share a channel.
+  // Call before start(). Several subscribers may share a channel.
   void subscribe(std::string channel, OnNotify on_notify, OnSweep on_sweep);
 
   void start();

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::TestDatabase;
 
-// A subscriber as workers write them: a notification is a hint, the table is the truth.
+// A subscriber like those of the workers: a notification is only a hint to look at the table.
 struct Heard {
   explicit Heard(Executor executor) : changed(executor) {}
 
@@ -24,7 +24,7 @@ struct Heard {
   std::vector<std::string> payloads;
   int sweeps = 0;
 
-  // Waits until `met` holds; false when `limit` passes first.
+  // Waits until `met` holds; returns false when `limit` passes first.
   awaitable<bool> until(std::function<bool()> met, std::chrono::milliseconds limit = 10s) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
     while (!met() && std::chrono::steady_clock::now() < deadline) {
@@ -70,7 +70,7 @@ void cut_everybody(const TestDatabase& db) {
       "current_database()");
 }
 
-TEST(pg_listener, sweeps_first_then_hears) {
+TEST(pg_listener, sweeps_first_then_receives_notifications) {
   TestDatabase db;
   with_listener(db.dsn(), {}, [&](Listener& listener, Heard& heard) -> awaitable<> {
     EXPECT_TRUE(co_await heard.until([&] { return heard.sweeps == 1; }));
@@ -84,7 +84,7 @@ TEST(pg_listener, sweeps_first_then_hears) {
   });
 }
 
-TEST(pg_listener, after_a_cut_it_sweeps_so_that_nothing_is_missed) {
+TEST(pg_listener, sweeps_after_a_connection_loss_so_that_nothing_is_missed) {
   TestDatabase db;
   with_listener(db.dsn(), {}, [&](Listener&, Heard& heard) -> awaitable<> {
     for (int round = 1; round <= 3; ++round) {
@@ -100,14 +100,14 @@ TEST(pg_listener, after_a_cut_it_sweeps_so_that_nothing_is_missed) {
   });
 }
 
-TEST(pg_listener, sweeps_on_a_slow_beat_although_nothing_happened) {
+TEST(pg_listener, sweeps_at_its_interval_without_notifications) {
   TestDatabase db;
   with_listener(db.dsn(), {.sweep_interval = 20ms}, [&](Listener&, Heard& heard) -> awaitable<> {
     EXPECT_TRUE(co_await heard.until([&] { return heard.sweeps >= 5; }));
   });
 }
 
-TEST(pg_listener, told_to_poll_it_only_sweeps) {
+TEST(pg_listener, with_poll_only_it_only_sweeps) {
   with_listener("postgresql://nobody@127.0.0.1:1/none", {.poll_only = true, .poll_interval = 10ms},
                 [&](Listener& listener, Heard& heard) -> awaitable<> {
                   EXPECT_TRUE(co_await heard.until([&] { return heard.sweeps >= 3; }));
@@ -115,7 +115,7 @@ TEST(pg_listener, told_to_poll_it_only_sweeps) {
                 });
 }
 
-// PgBouncer in transaction mode: a session's LISTEN stays with whichever server connection it happened to get.
+// PgBouncer in transaction mode: a client's LISTEN stays on the server connection that ran it.
 class Pooler {
  public:
   Pooler() {
@@ -131,7 +131,7 @@ class Pooler {
         "auth_type = any\n"
         "ignore_startup_parameters = options,extra_float_digits\n",
         socket.parent_path().string(), pg::kClusterPort, port_);
-    // It refuses to run as root, and the server lets only its own user in.
+    // PgBouncer refuses to run as root, and the server accepts only its own user.
     auto child = ChildProcess::start({.argv = {"/usr/sbin/pgbouncer", (dir_ / "pgbouncer.ini").string()},
                                       .out = Output::file(log_),
                                       .err = Output::same_as_out(),

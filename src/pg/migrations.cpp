@@ -15,7 +15,7 @@ std::span<const EmbeddedFile> migration_files();  // generated from db/migration
 
 namespace {
 
-// "fencepos" in ASCII: any constant will do, as long as every node uses the same.
+// "fencepos" in ASCII. Any constant works, as long as every node uses the same one.
 constexpr std::int64_t kMigrationLock = 0x66656e6365706f73;
 
 constexpr Statement kLock{"migrations_lock", "SELECT pg_advisory_lock($1)"};
@@ -33,7 +33,7 @@ constexpr auto kCreateTable = R"(
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
   ))";
 
-// How many of `migrations` are applied already, or why the two histories do not fit.
+// How many of `migrations` are applied already, or why the applied ones do not match them.
 Result<std::size_t> compare(const ResultSet& applied, std::span<const Migration> migrations) {
   std::size_t known = 0;
   for (const auto row : applied) {
@@ -46,8 +46,11 @@ Result<std::size_t> compare(const ResultSet& applied, std::span<const Migration>
     }
     const auto& ours = migrations[known];
     if (ours.version != version) {
-      return fail(conflict("migration_missing",
-                           fmt::format("the database has {} where this version of Fencepost has {}", name, ours.name)));
+      return fail(
+          conflict("migration_missing",
+                   fmt::format("the database has migration {} where this version of Fencepost has {}; run the version "
+                               "that migrated this database",
+                               name, ours.name)));
     }
     if (ours.checksum != row.get<std::string_view>("checksum")) {
       return fail(conflict("migration_edited", fmt::format("{} was changed after it was applied; restore it and add "
@@ -74,13 +77,13 @@ awaitable<> apply(Connection& connection, const Migration& migration) {
 
 awaitable<Result<std::vector<std::string>>> apply_missing(Connection& connection,
                                                           std::span<const Migration> migrations) {
-  // The lock belongs to the session and goes with it, however this ends.
+  // The session holds the lock, so the lock is released when the session ends, also after an error.
   Batch lock;
   lock.add(kLock, kMigrationLock).statement_timeout(std::chrono::milliseconds(0));
-  co_await connection.run(lock, {.access = Access::kRead});  // a lock that is lost has changed nothing
+  co_await connection.run(lock, {.access = Access::kRead});  // kRead: losing the lock changes no data
   co_await connection.exec_script("SET statement_timeout = 0");
-  // Asked first: CREATE … IF NOT EXISTS wants the right to create even when there is nothing to do, and a node that
-  // somebody else migrates for need not have it.
+  // Check first: CREATE … IF NOT EXISTS requires the right to create even when the table exists, and a node whose
+  // operator runs migrations under another role need not have that right.
   Batch look;
   look.add(kTableExists);
   const auto exists = co_await run_one(connection, look);
@@ -111,7 +114,8 @@ const std::vector<Migration>& embedded_migrations() {
       int version = 0;
       const auto [end, ec] = std::from_chars(file.name.data(), file.name.data() + file.name.size(), version);
       if (ec != std::errc{} || end != file.name.data() + 4 || !file.name.ends_with(".sql")) {
-        throw Exception(internal("bad_migration", fmt::format("'{}' is not NNNN_what.sql", file.name)));
+        throw Exception(
+            internal("bad_migration", fmt::format("bad file name '{}': expected NNNN_what.sql", file.name)));
       }
       migrations.emplace_back(version, std::string(file.name.substr(0, file.name.size() - 4)), file.content);
     }

@@ -1,8 +1,8 @@
-// The schema, in numbered steps that are part of the program.
+// The database schema, as numbered migrations that are part of the program.
 //
-// db/migrations/NNNN_what.sql are compiled in. Each is applied once, in order, in a transaction of its own
-// together with the row that remembers it, under an advisory lock: ten nodes may start at once. An applied
-// migration is history: editing it is an error, found by checksum.
+// The build compiles in db/migrations/NNNN_what.sql. Each migration is applied once, in order, in its own transaction
+// together with the row that records it. An advisory lock allows many nodes to start at once. An applied migration must
+// not be edited: a checksum detects the change.
 #pragma once
 
 #include <span>
@@ -26,16 +26,16 @@ struct Migration {
   std::string checksum;  // SHA-256 in hex
 };
 
-// Those of this program, in order. Throws if two have the same number or a name does not start with one.
+// The migrations of this program, in order. Throws if two have the same number or a name does not start with a number.
 const std::vector<Migration>& embedded_migrations();
 
-// Applies what is missing and returns the names of what it applied. Fails, with nothing changed, with
-// `migration_edited`, `migration_missing` (a gap in what is applied) or `database_newer` (applied by a later
-// version of the program). A migration that fails throws its QueryError; those before it stay applied.
+// Applies the missing migrations and returns their names. Fails, without any change, with `migration_edited`,
+// `migration_missing` (a gap in the applied ones) or `database_newer` (a later version of the program applied more). A
+// migration that fails throws its QueryError; the ones before it stay applied.
 awaitable<Result<std::vector<std::string>>> migrate(Connector& connector, std::span<const Migration> migrations);
 
-// Whether the database is exactly as far as `migrations`: nothing, or the error to show (`migrations_pending` or
-// one of the above). Never changes anything.
+// Succeeds when exactly `migrations` are applied; otherwise fails with `migrations_pending` or one of the errors above.
+// Never changes the database.
 awaitable<Result<void>> check_migrations(Pool& pool, std::span<const Migration> migrations);
 
 }  // namespace fencepost::pg

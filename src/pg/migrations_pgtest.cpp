@@ -42,7 +42,7 @@ TEST(pg_migrations, applies_what_is_missing_once) {
   EXPECT_EQ(db.exec("SELECT count(*) FROM b"), "1");
 }
 
-TEST(pg_migrations, an_edited_one_is_a_clear_error) {
+TEST(pg_migrations, an_edited_migration_is_an_error) {
   TestDatabase db;
   ASSERT_TRUE(migrate_now(db, kTwo).has_value());
   auto edited = kTwo;
@@ -61,7 +61,7 @@ TEST(pg_migrations, a_newer_database_is_left_alone) {
   EXPECT_EQ(migrate_now(db, {kTwo[0], {3, "0003_other", "SELECT 1"}}).error().code, "migration_missing");
 }
 
-TEST(pg_migrations, one_that_fails_leaves_nothing_of_itself) {
+TEST(pg_migrations, a_migration_that_fails_is_rolled_back) {
   TestDatabase db;
   const std::vector<Migration> broken{kTwo[0], {2, "0002_broken", "CREATE TABLE c (id int); SELECT 1/0"}};
   EXPECT_THROW(migrate_now(db, broken), QueryError);
@@ -82,7 +82,7 @@ TEST(pg_migrations, ten_nodes_may_start_at_once) {
   EXPECT_EQ(db.exec("SELECT count(*) FROM b"), "1");
 }
 
-TEST(pg_migrations, those_of_the_program_apply_to_an_empty_database) {
+TEST(pg_migrations, the_programs_migrations_apply_to_an_empty_database) {
   TestDatabase db;
   const auto applied = migrate_now(db, embedded_migrations());
   ASSERT_TRUE(applied.has_value()) << applied.error().to_string();

@@ -17,7 +17,7 @@ constexpr std::uint32_t kByteaType = 17;
 
 void refuse_nul(std::string_view text) {
   if (text.find('\0') != std::string_view::npos) {
-    throw Exception(invalid("nul_in_text", "text may not contain a NUL character"));
+    throw Exception(invalid("nul_in_text", "text must not contain a NUL character"));
   }
 }
 

@@ -1,8 +1,8 @@
 // The parameters of one statement.
 //
-// Scalars travel as text with the type left to the server, so `$1` fits whatever the statement says it is.
-// Vectors travel as binary arrays with their type named, ready for `unnest($1)`: no quoting, no parsing.
-// Text that contains NUL cannot be stored by PostgreSQL and throws here instead of being cut short.
+// Scalars are sent as text without a type: the server infers the type of `$1` from the statement.
+// Vectors are sent as binary arrays with their type, ready for `unnest($1)`, without quoting or parsing.
+// PostgreSQL cannot store text that contains NUL; such text throws `nul_in_text` instead of being truncated.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ class Params {
 
   std::size_t size() const { return entries_.size(); }
 
-  // What libpq wants. The pointers stay valid until the next `add` or the end of the object.
+  // The arguments for libpq. The pointers stay valid until the next `add` or the end of the object.
   struct Wire {
     std::vector<const char*> values;
     std::vector<int> lengths;

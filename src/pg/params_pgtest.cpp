@@ -74,12 +74,12 @@ TEST(pg_params, empty_array_is_empty_not_null) {
   });
 }
 
-TEST(pg_params, text_with_nul_is_refused_not_cut_short) {
+TEST(pg_params, text_with_nul_is_refused_not_truncated) {
   EXPECT_THROW(Params::of(std::string("a\0b", 3)), Exception);
   EXPECT_THROW(Params::of(std::vector<std::string>{std::string("\0", 1)}), Exception);
 }
 
-TEST(pg_result, reading_what_is_not_there_throws) {
+TEST(pg_result, reading_a_wrong_type_or_a_missing_column_throws) {
   constexpr Statement kRow{"odd_row", "SELECT NULL::int AS n, 'x' AS s, 99999999999 AS big"};
   TestDatabase db;
   with_pool(db.dsn(), {}, [&](Pool& pool) -> awaitable<> {

@@ -38,7 +38,8 @@ awaitable<> Pool::Line::stand(std::chrono::milliseconds timeout) {
   const auto place = tickets_.insert(tickets_.end(), std::make_shared<Completion<bool>>(executor_));
   const Ticket ticket = *place;
   waiting_.Increment();
-  // However this ends, also by cancellation, the place in line is given up; a turn that came too late is passed on.
+  // On every exit, also by cancellation, the caller leaves the queue. If it was admitted too late to use the
+  // connection, the next caller is admitted instead.
   struct Leave {
     Line& line;
     std::list<Ticket>::iterator place;
@@ -53,7 +54,7 @@ awaitable<> Pool::Line::stand(std::chrono::milliseconds timeout) {
   const bool admitted = co_await ticket->wait(start + timeout);
   wait_time_.Observe(seconds_since(start));
   if (!admitted) {
-    throw PoolExhausted(fmt::format("waited {} ms for a database connection", timeout.count()));
+    throw PoolExhausted(fmt::format("no database connection was free within {} ms", timeout.count()));
   }
   leave.served = true;
 }
@@ -79,15 +80,16 @@ Pool::Pool(Executor executor, Connector& connector, const PoolOptions& options, 
           executor, metrics.gauge("pg_pool_waiting", "Callers waiting for a connection", {{"kind", "exclusive"}}),
           metrics.latency("pg_pool_wait_seconds", "Time spent waiting for a connection", {{"kind", "exclusive"}})),
       drained_(executor),
-      connected_total_(metrics.counter("pg_connections_total", "Sessions opened and lost", {{"event", "opened"}})),
-      lost_total_(metrics.counter("pg_connections_total", "Sessions opened and lost", {{"event", "lost"}})),
+      connected_total_(
+          metrics.counter("pg_connections_total", "Sessions opened or lost, by event", {{"event", "opened"}})),
+      lost_total_(metrics.counter("pg_connections_total", "Sessions opened or lost, by event", {{"event", "lost"}})),
       refused_total_(metrics.counter("pg_pool_refused_total", "Callers refused because the queue was full")),
       retried_total_(
-          metrics.counter("pg_transactions_retried_total", "Deadlocks and serialization failures tried again")),
+          metrics.counter("pg_transactions_retried_total", "Retries after a deadlock or serialization failure")),
       lent_gauge_(metrics.gauge("pg_pool_lent", "Exclusive connections in use")) {}
 
 Pool::~Pool() {
-  assert(lent_ == 0 && "a borrowed connection outlived its pool");
+  assert(lent_ == 0 && "BorrowedConnection outlived its pool");
 }
 
 void Pool::start() {
@@ -108,9 +110,9 @@ awaitable<> Pool::stop(std::chrono::milliseconds grace) {
     drained_.expires_at(deadline);
     co_await drained_.async_wait(use_tuple);
   }
-  for (auto& connection : std::exchange(idle_, {})) connection->close("the pool stops");
+  for (auto& connection : std::exchange(idle_, {})) connection->close("the pool is stopping");
   for (const auto& connection : shared_) {
-    if (connection) connection->close("the pool stops");
+    if (connection) connection->close("the pool is stopping");
   }
   co_await keepers_.stop(0ms);
 }
@@ -151,7 +153,7 @@ void Pool::refuse_if_full(const Line& line) {
   if (stopping_) throw PoolExhausted("the node is stopping");
   if (line.size() < options_.queue_limit) return;
   refused_total_.Increment();
-  throw PoolExhausted(fmt::format("{} callers wait for the database already", line.size()));
+  throw PoolExhausted(fmt::format("{} callers already wait for a database connection", line.size()));
 }
 
 std::shared_ptr<Connection> Pool::free_shared() {
@@ -166,7 +168,7 @@ std::shared_ptr<Connection> Pool::free_shared() {
 awaitable<std::shared_ptr<Connection>> Pool::shared_connection() {
   if (stopping_) throw PoolExhausted("the node is stopping");
   const auto deadline = Clock::now() + options_.acquire_timeout;
-  bool mine = shared_line_.empty();  // nobody overtakes the line
+  bool mine = shared_line_.empty();  // a new caller must not overtake waiting ones
   while (true) {
     if (mine) {
       if (auto connection = free_shared()) co_return connection;
@@ -185,7 +187,8 @@ awaitable<> Pool::keep_connected(std::size_t slot) {
     try {
       const auto session = co_await connector_.connect(executor_);
       const auto closed = std::make_shared<Completion<std::string>>(executor_);
-      // Owned here, so that it ends with this coroutine, also when that is cancelled on its next line.
+      // This coroutine owns the session, so the session is closed even when the coroutine is cancelled right after
+      // this.
       const OwnedConnection connection(session,
                                        {.on_notify = {},
                                         .on_drained =
@@ -249,7 +252,7 @@ void Pool::give_back(std::shared_ptr<Connection> connection) {
   if (connection && !stopping_ && connection->is_clean()) {
     idle_.push_back(std::move(connection));
   } else if (connection) {
-    connection->close("given back with work still open");
+    connection->close("returned to the pool with an open transaction or answer, or while the pool stops");
   }
   exclusive_line_.admit_one();
   drained_.cancel();
@@ -258,9 +261,9 @@ void Pool::give_back(std::shared_ptr<Connection> connection) {
 Metrics::Histogram& Pool::latency_of(const Batch& batch) {
   auto& slot = latencies_[batch.entries().front().statement];
   if (slot == nullptr) {
-    slot =
-        &metrics_.latency("pg_statement_duration_seconds", "From asking for a batch to its answer, by first statement",
-                          {{"statement", std::string(batch.name())}});
+    slot = &metrics_.latency("pg_statement_duration_seconds",
+                             "Time from the request for a batch to its answer, by first statement",
+                             {{"statement", std::string(batch.name())}});
   }
   return *slot;
 }

@@ -1,11 +1,11 @@
-// The sessions of one loop, and the queue before them.
+// The database sessions of one loop, and the queues of callers that wait for them.
 //
-// Two kinds. Shared connections carry the batches of all coroutines of the loop, pipelined: short work, no
-// waiting for one's own connection. Exclusive ones are lent to a coroutine that needs several round trips in one
-// transaction, or whose statement may be slow and would hold up everybody behind it.
+// There are two kinds. Shared connections carry the short batches of all coroutines of the loop, pipelined. Exclusive
+// connections are lent to a coroutine that needs several round trips in one transaction, or whose statement may be slow
+// and would delay the batches behind it.
 //
 // Everything is bounded: the batches in flight on a connection, the callers in the queue, the time they wait.
-// Lost connections come back by themselves, with backoff. Pinned to one loop.
+// Lost connections are reopened with backoff. Pinned to one loop: call every method on its thread.
 #pragma once
 
 #include <list>
@@ -33,13 +33,13 @@ struct PoolOptions {
   std::size_t max_in_flight = 256;  // batches on one shared connection
   std::size_t queue_limit = 4096;   // callers waiting, of either kind
   std::chrono::milliseconds acquire_timeout{5000};
-  int max_attempts = 5;  // of a transaction that deadlocks or cannot be serialized
+  int max_attempts = 5;  // for a transaction that deadlocks or fails to serialize
 };
 
 class Pool;
 
-// An exclusive connection, given back when this goes out of scope. If anything is still open on it (a transaction,
-// an answer), which is how a cancelled user leaves it, the session is ended instead.
+// An exclusive connection, returned to the pool when this goes out of scope. If a transaction is still open or an
+// answer is outstanding, as after a cancellation, the pool closes the session instead.
 class BorrowedConnection {
  public:
   BorrowedConnection(Pool& pool, std::shared_ptr<Connection> connection)
@@ -63,12 +63,12 @@ class Pool {
   ~Pool();
 
   void start();
-  // Refuses new callers, waits up to `grace` for what is in flight, then closes everything.
+  // Refuses new callers, waits up to `grace` for batches in flight, then closes all connections.
   awaitable<> stop(std::chrono::milliseconds grace);
 
-  // Runs a batch on a shared connection. Deadlocks and serialization failures are tried again; a lost connection
-  // is tried once more for Access::kRead, and is CommitUnknown for Access::kWrite once anything was sent. Throws
-  // QueryError, ConnectionLost, CommitUnknown, PoolExhausted.
+  // Runs a batch on a shared connection. Deadlocks and serialization failures are retried. After a lost connection,
+  // Access::kRead is retried once; Access::kWrite throws CommitUnknown if anything was sent. Throws QueryError,
+  // ConnectionLost, CommitUnknown, PoolExhausted.
   awaitable<std::vector<ResultSet>> run(Batch batch, RunOptions options = {});
 
   // One statement that only reads.
@@ -85,7 +85,7 @@ class Pool {
   // Lends an exclusive connection. Throws PoolExhausted, ConnectionLost.
   awaitable<BorrowedConnection> acquire();
 
-  // True while at least one shared connection is up.
+  // Whether at least one shared connection is open.
   bool connected() const;
   Executor executor() const { return executor_; }
   const PoolOptions& options() const { return options_; }
@@ -94,7 +94,7 @@ class Pool {
  private:
   friend class BorrowedConnection;
 
-  // Callers in line, first come, first served.
+  // A queue of waiting callers, in order of arrival.
   class Line {
    public:
     Line(Executor executor, Metrics::Gauge& waiting, Metrics::Histogram& wait_time)

@@ -1,4 +1,4 @@
-// What a pool promises: bounds, fairness, recovery, and that nothing ever hangs.
+// What a pool guarantees: bounds, fairness, recovery, and that no caller hangs.
 #include <gtest/gtest.h>
 
 #include "pg/error.hpp"
@@ -66,26 +66,26 @@ TEST(pg_pool, may_be_stopped_at_the_moment_of_its_first_connect) {
       Pool pool(observer.executor(), connector, {}, metrics);
       pool.start();
       {
-        // Both connections open side by side, so the stop comes when the shared one does, give or take.
+        // Both connections open concurrently, so the stop comes at about the time when the shared one opens.
         const auto borrowed = co_await pool.acquire();
       }
       const auto began = std::chrono::steady_clock::now();
       co_await pool.stop(10s);
-      EXPECT_LT(std::chrono::steady_clock::now() - began, 5s) << "nothing was in flight to wait for";
+      EXPECT_LT(std::chrono::steady_clock::now() - began, 5s) << "no batch was in flight to wait for";
       EXPECT_FALSE(pool.connected());
     }
-    // Every session has ended while the loop goes on, also one whose connect was under way.
+    // Every session must end while the loop still runs, also one whose connect was in flight.
     std::int64_t left = -1;
     const auto deadline = std::chrono::steady_clock::now() + 20s;
     while (left != 0 && std::chrono::steady_clock::now() < deadline) {
       left = (co_await observer.query(kSessionsOf, "stopped early")).one().get<std::int64_t>(0);
     }
     EXPECT_EQ(left, 0);
-    if (left != 0) co_await observer.query(kKillOthers);  // the loop ends when they do
+    if (left != 0) co_await observer.query(kKillOthers);  // the loop ends when these sessions end
   });
 }
 
-TEST(pg_pool, refuses_at_once_when_the_line_is_full) {
+TEST(pg_pool, refuses_at_once_when_the_queue_is_full) {
   TestDatabase db;
   with_pool(db.dsn(), {.max_in_flight = 1, .queue_limit = 5}, [](Pool& pool) -> awaitable<> {
     co_await pool.query(kEcho, 0);
@@ -93,17 +93,17 @@ TEST(pg_pool, refuses_at_once_when_the_line_is_full) {
     TaskGroup callers(pool.executor(), "callers", 20);
     for (int i = 0; i < 20; ++i) EXPECT_TRUE(callers.spawn(tally(code_of(pool.query(kWait, 0.02)), counts)));
     co_await callers.stop(20s);
-    // The first caller's prepare and batch fill the pipeline; five may wait; the others hear it at once.
+    // The first caller's prepare and batch fill the pipeline; five callers may wait; the others are refused at once.
     EXPECT_EQ(counts["ok"], 6);
     EXPECT_EQ(counts["database_busy"], 14);
   });
 }
 
-TEST(pg_pool, lends_no_more_than_it_has_and_serves_the_line_in_order) {
+TEST(pg_pool, lends_no_more_than_its_limit_and_serves_callers_in_order) {
   TestDatabase db;
   with_pool(db.dsn(), {.exclusive_connections = 2}, [](Pool& pool) -> awaitable<> {
     {
-      // Both are open before anybody borrows, so that the order is the line's and not that of two connects.
+      // Open both connections first, so that the order is that of the queue and not that of two connects.
       const auto first = co_await pool.acquire();
       const auto second = co_await pool.acquire();
     }
@@ -136,7 +136,7 @@ TEST(pg_pool, waiting_for_a_lease_ends_with_the_timeout) {
   });
 }
 
-TEST(pg_pool, a_cancelled_waiter_leaves_the_line_to_the_next) {
+TEST(pg_pool, a_cancelled_waiter_leaves_its_place_to_the_next) {
   TestDatabase db;
   with_pool(db.dsn(), {.exclusive_connections = 1}, [](Pool& pool) -> awaitable<> {
     auto wait_for_connection = [](Pool& p) -> awaitable<> { const auto borrowed = co_await p.acquire(); };
@@ -211,7 +211,7 @@ TEST(pg_pool, a_restart_under_load_fails_or_serves_but_never_hangs) {
     co_await pool.query(kEcho, 0);
     cluster->kill();
     EXPECT_TRUE(cluster->restart().has_value());
-    // The pool finds its way back by itself.
+    // The pool reconnects by itself.
     EXPECT_EQ(co_await code_of(pool.query(kEcho, 1)), "ok");
     over = true;
     co_await callers.stop(20s);
@@ -225,7 +225,7 @@ TEST(pg_pool, a_restart_under_load_fails_or_serves_but_never_hangs) {
   }
 }
 
-TEST(pg_pool, without_a_server_callers_hear_it_within_the_timeout) {
+TEST(pg_pool, without_a_server_callers_get_an_error_within_the_timeout) {
   with_pool("postgresql://nobody@127.0.0.1:1/none", {.acquire_timeout = 100ms}, [](Pool& pool) -> awaitable<> {
     EXPECT_FALSE(pool.connected());
     EXPECT_EQ(co_await code_of(pool.query(kEcho, 1)), "database_busy");
@@ -268,7 +268,7 @@ TEST(pg_transaction, a_body_that_throws_leaves_nothing_and_a_clean_session) {
   });
 }
 
-TEST(pg_transaction, a_body_that_swallows_an_error_is_not_taken_for_committed) {
+TEST(pg_transaction, a_body_that_swallows_an_error_throws_instead_of_committing) {
   TestDatabase db;
   db.exec("CREATE TABLE t (id int PRIMARY KEY)");
   with_pool(db.dsn(), {}, [&](Pool& pool) -> awaitable<> {
@@ -285,7 +285,7 @@ TEST(pg_transaction, a_body_that_swallows_an_error_is_not_taken_for_committed) {
   });
 }
 
-TEST(pg_transaction, a_cancelled_one_leaves_nothing_for_the_next_borrower_to_commit) {
+TEST(pg_transaction, a_cancelled_transaction_leaves_nothing_for_the_next_borrower_to_commit) {
   TestDatabase db;
   db.exec("CREATE TABLE t (id int PRIMARY KEY)");
   with_pool(db.dsn(), {.exclusive_connections = 1}, [&](Pool& pool) -> awaitable<> {
@@ -306,7 +306,7 @@ TEST(pg_transaction, a_cancelled_one_leaves_nothing_for_the_next_borrower_to_com
   });
 }
 
-TEST(pg_transaction, timeouts_of_the_first_batch_hold_and_so_does_the_isolation) {
+TEST(pg_transaction, timeouts_of_the_first_batch_and_the_isolation_hold_for_the_transaction) {
   constexpr Statement kSettings{"show_settings", R"(
     SELECT current_setting('lock_timeout'), current_setting('transaction_isolation'))"};
   TestDatabase db;
@@ -324,7 +324,7 @@ TEST(pg_transaction, timeouts_of_the_first_batch_hold_and_so_does_the_isolation)
   });
 }
 
-TEST(pg_transaction, serialization_failures_are_tried_again_until_all_are_in) {
+TEST(pg_transaction, serialization_failures_are_retried_until_all_commit) {
   constexpr Statement kRead{"read_counter", "SELECT value FROM counter"};
   constexpr Statement kWrite{"write_counter", "UPDATE counter SET value = $1"};
   TestDatabase db;
@@ -346,7 +346,7 @@ TEST(pg_transaction, serialization_failures_are_tried_again_until_all_are_in) {
   });
 }
 
-TEST(pg_transaction, a_batch_that_deadlocks_is_tried_again) {
+TEST(pg_transaction, a_batch_that_deadlocks_is_retried) {
   constexpr Statement kUpdate{"update_t", "UPDATE t SET n = n + 1 WHERE id = $1"};
   TestDatabase db;
   db.exec("CREATE TABLE t (id int PRIMARY KEY, n int DEFAULT 0); INSERT INTO t VALUES (1), (2)");

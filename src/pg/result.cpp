@@ -49,7 +49,7 @@ bool read(std::string_view text, TimePoint& out) {
   return parsed.has_value();
 }
 
-// bytea_output = hex: "\x" and two lowercase digits a byte.
+// bytea_output = hex: "\x" and two lowercase digits per byte.
 bool read(std::string_view text, Bytes& out) {
   if (!text.starts_with("\\x") || text.size() % 2 != 0) return false;
   text.remove_prefix(2);

@@ -1,10 +1,10 @@
-// The rows a statement gave back.
+// The rows that a statement returned.
 //
 //   for (const auto row : result) use(row.get<Uuid>("tx_id"), row.get<std::optional<std::int64_t>>("nonce"));
 //
-// A ResultSet owns its memory; string_views out of it live as long as it does. Reading a NULL as a type that is
-// not optional, a column that is not there, or text that does not parse throws: the statement and the code
-// disagree, which is a bug.
+// A ResultSet owns its memory; string_views into it are valid as long as it lives. Reading a NULL as a type that is not
+// optional, a column that does not exist, or text that does not parse throws `bad_column`: the statement and the code
+// do not match, which is a bug.
 #pragma once
 
 #include <charconv>
@@ -102,11 +102,11 @@ class ResultSet {
   int size() const { return size_; }
   bool empty() const { return size_ == 0; }
   Row operator[](int row) const { return {result_.get(), row}; }
-  // The only row; throws unless there is exactly one.
+  // The only row; throws `row_count` unless there is exactly one.
   Row one() const;
-  // Rows touched by INSERT, UPDATE, DELETE; rows returned by SELECT. Zero is an answer.
+  // The number of rows that INSERT, UPDATE or DELETE changed, or that SELECT returned. May be zero.
   std::int64_t affected() const;
-  // What was done, as PostgreSQL puts it: "UPDATE 3", "COMMIT", "ROLLBACK".
+  // PostgreSQL's command tag: "UPDATE 3", "COMMIT", "ROLLBACK".
   std::string_view command() const { return result_ ? PQcmdStatus(result_.get()) : ""; }
 
   class Iterator {

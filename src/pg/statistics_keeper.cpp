@@ -27,10 +27,10 @@ awaitable<Worker::Next> StatisticsKeeper::look() {
   const auto connection = co_await database_.pool().acquire();
   for (const auto row : grown) {
     const auto name = row.get<std::string>("name");
-    // Another node may be at it. A small sample: what the plans need to know is whether there are ten rows or a
-    // million.
+    // Another node may be analyzing the same table. A small sample is enough: plans only need to know whether there are
+    // ten rows or a million.
     co_await connection->exec_script("SET default_statistics_target = 20; ANALYZE (SKIP_LOCKED) " + name);
-    log::debug("statistics are fresh", {{"table", name}});
+    log::debug("analyzed a table that has grown", {{"table", name}});
   }
   co_return Worker::Next::kRest;
 }

@@ -1,9 +1,9 @@
-// Keeps the planner informed while tables grow fast.
+// Updates the planner's statistics while tables grow fast.
 //
-// A prepared statement's plan is made once and kept until the table's statistics change. Made while the table was
-// empty it may go by the wrong index, and then costs more with every row; autovacuum looks only once a minute, which
-// can be tens of thousands of rows late. So whenever a table has doubled, it is analyzed: a fraction of a second, at
-// 500 rows, 1,000, 2,000, … and nothing more.
+// PostgreSQL plans a prepared statement once and keeps the plan until the table's statistics change. A plan made while
+// the table was empty may use the wrong index, and its cost then grows with every row. Autovacuum checks only once a
+// minute, which can be tens of thousands of rows too late. So this worker analyzes a table whenever it has doubled (at
+// 500 rows, 1,000, 2,000, …), which takes a fraction of a second.
 #pragma once
 
 #include "pg/database.hpp"

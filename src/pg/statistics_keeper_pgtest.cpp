@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 TEST(statistics_keeper, analyzes_a_table_that_has_grown) {
   test::TestDatabase db;
-  // Without autovacuum, which comes by once a minute and would do the same.
+  // Without autovacuum, which runs once a minute and would also analyze the table.
   db.exec(
       "CREATE TABLE grows (id bigint PRIMARY KEY) WITH (autovacuum_enabled = off);"
       "CREATE TABLE stays (id bigint PRIMARY KEY) WITH (autovacuum_enabled = off)");

@@ -1,4 +1,4 @@
-// Timestamps as PostgreSQL writes them in a session whose time zone is UTC, which ours always is.
+// Timestamps as PostgreSQL writes them in time zone UTC, which Connector sets for every session.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ inline constexpr TimePoint kPostgresEpoch = std::chrono::sys_days{std::chrono::y
 // "2026-11-15 19:45:18.123456+00"
 std::string format_timestamp(TimePoint time);
 
-// The same form back, with or without the fraction. `infinity`, years beyond 9999 and BC are errors: a due
-// time that does not fit is NULL in our tables, never a special value.
+// Parses that form, with or without the fraction. `infinity`, years beyond 9999 and BC are errors (`bad_timestamp`):
+// the tables store NULL instead of special values.
 Result<TimePoint> parse_timestamp(std::string_view text);
 
 }  // namespace fencepost::pg

@@ -30,7 +30,7 @@ const Statement& begin_statement(Isolation isolation) {
 awaitable<std::vector<ResultSet>> Transaction::run(Batch batch) {
   if (!begun_) batch.prologue(begin_statement(isolation_));
   begun_ = true;
-  // Nothing is committed before commit(), so a connection lost on the way is simply lost.
+  // Nothing is committed before commit(), so a connection lost here leaves no unknown outcome.
   co_return co_await connection_.run(batch, {.access = Access::kRead});
 }
 
@@ -44,9 +44,9 @@ awaitable<> Transaction::commit() {
   Batch batch;
   batch.add(kCommit);
   const auto results = co_await connection_.run(batch, {.access = Access::kWrite});
-  // COMMIT of a transaction that has failed is answered, politely, with ROLLBACK: the body has swallowed an error.
+  // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK: the body has swallowed an error.
   if (results.front().command() != "COMMIT") {
-    throw Exception(internal("transaction_aborted", "a statement failed and the transaction went on as if it had not"));
+    throw Exception(internal("transaction_aborted", "a statement failed and the body ignored its error: rolled back"));
   }
 }
 
@@ -67,16 +67,16 @@ awaitable<bool> clean_up_and_retry(Pool& pool, BorrowedConnection& borrowed, Tra
     retry = e.is_retryable() && attempt < pool.options().max_attempts;
     clean = true;
   } catch (const Exception& e) {
-    // Our own refusal inside the body: the session is fine. A lost one is not worth asking.
+    // The body threw Fencepost's own error. An open session can be rolled back; a lost one cannot.
     clean = borrowed->is_open();
   } catch (const std::exception&) {
-    // A bug in the body. The session still has its transaction open, so the pool will not take it back.
+    // A bug in the body. The session still has its transaction open, so the pool closes it.
   }
   if (clean) {
     try {
       co_await tx.rollback();
     } catch (const ConnectionLost&) {
-      retry = false;  // the server rolls back by itself; the caller hears of the first failure
+      retry = false;  // the server rolls back by itself; the caller gets the first failure
     }
   }
   if (retry) {

@@ -1,14 +1,14 @@
-// A transaction of several round trips, for when a statement depends on what an earlier one returned. Where it
-// does not, use a Batch: it costs one round trip and no exclusive connection.
+// A transaction of several round trips, for statements that depend on the result of an earlier one. Otherwise use a
+// Batch: it takes one round trip and no exclusive connection.
 //
 //   auto nonce = co_await pg::transaction(pool, [&](pg::Transaction& tx) -> awaitable<std::int64_t> {
 //     const auto row = co_await tx.query(kLockCursor, signer);
 //     …
 //   });
 //
-// The body may run several times (deadlock, serialization failure): it must not touch the outside world. After a
-// QueryError the transaction is lost: a body that swallows one gets `transaction_aborted` instead of a commit. When
-// the caller is cancelled, the session ends with whatever it had open.
+// The body may run several times (deadlock, serialization failure), so it must have no effect outside the transaction.
+// After a QueryError the transaction cannot commit: if the body swallows the error, the caller gets
+// `transaction_aborted`. When the caller is cancelled, the session is closed and the server rolls back.
 #pragma once
 
 #include <exception>
@@ -27,7 +27,7 @@ class Transaction {
  public:
   Transaction(Connection& connection, Isolation isolation) : connection_(connection), isolation_(isolation) {}
 
-  // One round trip; BEGIN rides along with the first. A batch's timeouts hold from there to the transaction's end.
+  // One round trip; BEGIN is sent with the first. A batch's timeouts apply until the end of the transaction.
   awaitable<std::vector<ResultSet>> run(Batch batch);
 
   template <class... Values>
@@ -36,7 +36,7 @@ class Transaction {
   }
 
   awaitable<> commit();    // throws CommitUnknown when the answer is lost
-  awaitable<> rollback();  // also after an error
+  awaitable<> rollback();  // valid also after an error
 
  private:
   awaitable<ResultSet> run_one(Batch batch);
@@ -46,7 +46,7 @@ class Transaction {
   bool begun_ = false;
 };
 
-// What to do after a failed attempt; used by `transaction`.
+// Rolls back a failed attempt; returns whether to retry. Used by `transaction`.
 awaitable<bool> clean_up_and_retry(Pool& pool, BorrowedConnection& borrowed, Transaction& tx,
                                    std::exception_ptr failure, int attempt);
 
