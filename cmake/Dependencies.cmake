@@ -1,4 +1,4 @@
-# Every third-party library, each from Debian.
+# All third-party libraries; each is a Debian package.
 
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
@@ -19,7 +19,7 @@ if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
 endif()
 
-# Asio and Beast compiled once instead of in every file that uses them.
+# Compile Asio and Beast once instead of in every file that uses them.
 add_library(fencepost_asio STATIC "${CMAKE_SOURCE_DIR}/src/runtime/asio_beast.cpp")
 target_compile_definitions(fencepost_asio PUBLIC
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION

@@ -1,7 +1,7 @@
 # fencepost_embed(OUTPUT FUNCTION files…)
 #
 # Writes a .cpp that defines `std::span<const EmbeddedFile> FUNCTION()` (FUNCTION may be qualified) with the text of
-# the files. The names and contents are part of the configuration, so an edit reconfigures by itself.
+# the files. CMake reads the files when it configures, and configures again when one of them changes.
 function(fencepost_embed output function)
   string(REGEX MATCH "^(.*)::([^:]+)$" _ "${function}")
   set(space "${CMAKE_MATCH_1}")
@@ -31,6 +31,6 @@ std::span<const fencepost::EmbeddedFile> @name@() {
 
 }
 ")
-  # A file is as long as it is; both compilers take it.
+  # The string literals exceed the length that the standard guarantees; clang accepts them.
   set_source_files_properties("${output}" PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings)
 endfunction()

@@ -1,10 +1,10 @@
 # fencepost_module(NAME DEPENDS a b LIBRARIES X::x)
 #
-# Makes the static library fencepost_NAME from the .cpp files in the calling folder and the folders in it, and beside it
+# Adds the static library fencepost_NAME from the .cpp files in the calling folder and its subfolders, and
 #   NAME_test    from *_test.cpp    (pure: no server, no network beyond loopback)
 #   NAME_pgtest  from *_pgtest.cpp  (needs PostgreSQL; the harness in tests/support provides it)
-# Headers are included from src/, e.g. "pg/pool.hpp". DEPENDS names the modules this one may use: that list,
-# in each folder's CMakeLists.txt, is the dependency graph of the house.
+# Headers are included from src/, e.g. "pg/pool.hpp". DEPENDS lists the modules that this one may use; these lists are
+# the dependency graph of the modules.
 function(fencepost_module name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;SOURCES" ${ARGN})
 
@@ -32,16 +32,16 @@ function(fencepost_module name)
   endif()
 endfunction()
 
-# All targets have the same flags, so one precompiled header serves all of the product, and one all tests.
+# All targets have the same flags, so the program shares one precompiled header, and the tests share another.
 function(fencepost_use_pch target)
   _fencepost_use_pch(${target} fencepost_pch base/pch.hpp)
 endfunction()
 
-# _fencepost_use_pch(target pch header libraries…): `pch` is made for the first that asks for it. The header is named by
-# what an #include says: an absolute path would be another one in every clone.
+# _fencepost_use_pch(target pch header libraries…): adds the target `pch` at its first use. The header is named as in an
+# #include: an absolute path would differ in every clone.
 function(_fencepost_use_pch target pch header)
   if(NOT TARGET ${pch})
-    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${pch}.cpp" CONTENT "")  # touched only when it is not there
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${pch}.cpp" CONTENT "")  # written only when it is missing
     add_library(${pch} STATIC "${CMAKE_BINARY_DIR}/${pch}.cpp")
     target_include_directories(${pch} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
     target_link_libraries(${pch} PRIVATE fencepost_asio fmt::fmt spdlog::spdlog fencepost_flags ${ARGN})
@@ -64,14 +64,14 @@ function(fencepost_test name label)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(${name} PRIVATE fencepost_asio fmt::fmt)
   _fencepost_use_pch(${name} fencepost_test_pch tests/support/pch.hpp GTest::gtest GTest::gmock)
-  # Those of whole nodes take longest: they come first, or the last of them would run alone.
+  # Integration tests take longest. Start them first, so that the last one does not run alone at the end.
   set(cost 1)
   if(label STREQUAL "integration")
     set(cost 1000)
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${label} TIMEOUT 600 COST ${cost})
-  # unit_tests, pg_tests, integration_tests: all binaries of a label.
+  # The targets unit_tests, pg_tests and integration_tests build all binaries of a label.
   if(NOT TARGET ${label}_tests)
     add_custom_target(${label}_tests)
   endif()
