@@ -22,8 +22,7 @@ using Bytes = std::vector<std::uint8_t>;
 std::string to_hex(std::span<const std::uint8_t> bytes);
 std::string to_hex0x(std::span<const std::uint8_t> bytes);
 
-// Errors, all kInvalid "bad_hex": a missing 0x, an odd number of digits, a character that is not a digit (with its
-// position).
+// Errors, all kInvalid "bad_hex": a missing 0x, an odd number of digits, a wrong character (with its position).
 Result<Bytes> from_hex(std::string_view text);
 Result<Bytes> from_hex0x(std::string_view text);
 

@@ -1,5 +1,4 @@
-// 128-bit identifiers. UuidGenerator makes them in time order (RFC 9562, version 7), so that inserts go to the end of
-// an index.
+// 128-bit identifiers. Generated ones are in time order (RFC 9562, version 7), so inserts go to the end of an index.
 #pragma once
 
 #include <array>

@@ -32,8 +32,7 @@ class QueryError : public Exception {
   bool plan_lost_;
 };
 
-// There is no connection, or it was lost before anything was sent or during a read: nothing was written, and a retry is
-// safe.
+// There is no connection, or it was lost before anything was sent or during a read. Nothing was written: retry safely.
 class ConnectionLost : public Exception {
  public:
   explicit ConnectionLost(const std::string& reason);

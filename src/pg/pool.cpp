@@ -187,8 +187,7 @@ awaitable<> Pool::keep_connected(std::size_t slot) {
     try {
       const auto session = co_await connector_.connect(executor_);
       const auto closed = std::make_shared<Completion<std::string>>(executor_);
-      // This coroutine owns the session, so the session is closed even when the coroutine is cancelled right after
-      // this.
+      // This coroutine owns the session, so a cancellation right after this line still closes it.
       const OwnedConnection connection(session,
                                        {.on_notify = {},
                                         .on_drained =

@@ -1,5 +1,4 @@
-// Combines many small requests into few large ones: requests that arrive while a batch is in flight form the next
-// batch.
+// Combines small requests into large ones: requests that arrive while a batch is in flight form the next batch.
 //
 // Callers that were answered together tend to submit again together. So after a batch, a lane waits up to a quarter of
 // that batch's duration for as many requests again; otherwise the first new request would form a batch of its own. An

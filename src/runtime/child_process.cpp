@@ -79,8 +79,7 @@ void reset_signals() {
 
 void become(const Plan& plan) {
   if (plan.run_as == nullptr) return;
-  // Direct system calls: glibc's wrappers would also signal the parent's other threads, which do not exist in the
-  // child.
+  // Direct system calls: glibc's wrappers would also signal the parent's other threads, which the child does not have.
   const auto& who = *plan.run_as;
   if (::syscall(SYS_setgroups, who.groups.size(), who.groups.data()) != 0) give_up(plan, Stage::kIdentity);
   if (::syscall(SYS_setgid, who.gid) != 0) give_up(plan, Stage::kIdentity);
@@ -390,8 +389,7 @@ awaitable<ExitStatus> ChildProcess::wait() {
 awaitable<std::optional<ExitStatus>> ChildProcess::wait_until(steady_clock::time_point deadline) {
   if (status()) co_return status_;
   auto executor = co_await asio::this_coro::executor;
-  // A duplicate descriptor, so that several coroutines may wait; shared with the timer, which may fire after this
-  // returns.
+  // A duplicate, so that several coroutines may wait; shared with the timer, which may fire after this returns.
   auto watch = std::make_shared<asio::posix::stream_descriptor>(executor, ::fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));
   auto timed_out = std::make_shared<bool>(false);
   asio::steady_timer timer(executor, deadline);

@@ -193,8 +193,7 @@ TEST(child_process, says_when_it_may_not_become_that_user) {
   EXPECT_EXIT(try_to_become_root(), ::testing::ExitedWithCode(0), "");
 }
 
-// A process between the test and the child, so that the test can kill it. It reports the child's pid, then waits
-// forever.
+// A process between the test and the child, which the test can kill. It reports the child's pid, then waits.
 struct Middle {
   pid_t pid = -1;
   pid_t child = -1;

@@ -51,8 +51,7 @@ std::optional<double> max_fds() {
   return static_cast<double>(limit.rlim_cur);
 }
 
-// The start time, in clock ticks since boot, is the 20th field after the name. The name may contain spaces and
-// brackets.
+// The start time, in clock ticks since boot, is the 20th field after the name (which may contain spaces, brackets).
 std::optional<double> start_time() {
   const auto stat = read_file("/proc/self/stat");
   const auto name_end = stat.rfind(')');

@@ -12,8 +12,7 @@ namespace {
 constexpr std::size_t kNotALoop = static_cast<std::size_t>(-1);
 thread_local std::size_t current_loop = kNotALoop;
 
-// Shared with the tasks, which may outlive a cancelled caller. It also owns the closure, which must outlive its
-// coroutine.
+// Shared with the tasks, which may outlive a cancelled caller. It owns the closure that their coroutines use.
 struct Tally {
   Tally(std::function<awaitable<>(std::size_t)> t, std::size_t loops, Executor home)
       : task(std::move(t)), left(loops), finished(home) {}

@@ -45,8 +45,7 @@ class Runtime {
   // need an orderly end have stopped. Idempotent.
   void stop();
 
-  // Runs a coroutine on a loop and blocks the calling thread until it ends. Requires: the caller is not on a loop's
-  // thread.
+  // Runs a coroutine on a loop and blocks the calling thread until it ends. Requires: not a loop's thread.
   template <class T>
   T run_on(std::size_t index, awaitable<T> task) {
     return asio::co_spawn(loop(index), std::move(task), asio::use_future).get();
