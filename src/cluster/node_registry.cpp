@@ -14,7 +14,7 @@ constexpr Statement kHeartbeat{"cluster_node_heartbeat", R"(
   VALUES ($1, $2, $3)
       ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = clock_timestamp(), advertise_url = $2)"};
 
-// Dead nodes stay listed for an hour, so that an operator sees them. The owner of a lease stays longer: a takeover
+// Dead nodes stay listed for an hour, so that an operator sees them. A node that owns a lease stays longer: a takeover
 // recognises the owner's sessions by this row.
 constexpr Statement kForgetDead{"cluster_node_forget_dead", R"(
   DELETE FROM cluster_node

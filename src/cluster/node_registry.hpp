@@ -1,6 +1,6 @@
 // Which nodes share this database: the table cluster_node, one row for each process.
 //
-// Functions throw as pg::Pool does; each may be repeated.
+// Functions throw as pg::Pool does. Each is safe to repeat.
 #pragma once
 
 #include <chrono>
@@ -28,21 +28,21 @@ struct ClusterNode {
   std::string version;
   TimePoint started_at;
   TimePoint heartbeat_at;
-  std::int64_t leases = 0;  // of signers, that have not expired
+  std::int64_t leases = 0;  // signer leases of this node that have not expired
 };
 
-// Lists the node, or says that it still lives. Removes nodes that have been silent for an hour and own no lease.
+// Adds the node's row, or renews its heartbeat. Removes nodes that sent no heartbeat for an hour and own no lease.
 awaitable<> heartbeat(pg::Pool& pool, NodeIdentity node);
 
-// Removes a node that stops.
+// Removes the row of a node that is stopping.
 awaitable<> forget_node(pg::Pool& pool, std::string node_id,
                         std::optional<std::chrono::milliseconds> timeout = std::nullopt);
 
-// In the order in which they started.
+// All nodes, in the order in which they started; empty when there are none.
 awaitable<std::vector<ClusterNode>> list_nodes(pg::Pool& pool);
 
-// Which of the nodes missed at most three heartbeats in a row, in the same order. Measured from the newest heartbeat of
-// all, so that only the database's clock counts: the node that asks is alive itself.
+// For each node, in the same order: true when it missed at most three heartbeats in a row. Ages are measured from the
+// newest heartbeat of all nodes, so only the database's clock counts. The calling node is assumed to be alive.
 std::vector<bool> alive_nodes(const std::vector<ClusterNode>& nodes, std::chrono::milliseconds heartbeat_interval);
 
 }  // namespace fencepost::cluster
