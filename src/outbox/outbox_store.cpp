@@ -55,7 +55,7 @@ awaitable<std::int64_t> Settled::advance(pg::Pool& pool) {
     const auto last = co_await pool.query(kLastSeq);
     candidate_ = last.one().get<std::int64_t>("seq");
     if (candidate_ <= seq_) co_return seq_;
-    // Asked for after the number above was taken, so it is greater than the id of whoever has a smaller number.
+    // Read after the seq above, so this id is greater than the id of every transaction that has taken a smaller seq.
     const auto fresh = co_await pool.execute(kFreshXid);
     candidate_xid_ = fresh.one().get<std::string>("xid");
   }

@@ -1,5 +1,5 @@
-// Reads what the domains have appended. They append in SQL, inside the statement whose step the event tells of, so
-// that there is no event without its step and no step without its event (tables: db/migrations/0003_outbox.sql).
+// Reads the outbox and the step history. The domains append events in SQL, inside the statement that makes the step,
+// so there is no event without its step and no step without its event (tables: db/migrations/0003_outbox.sql).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Event {
 struct HistoryStep {
   std::int64_t seq = 0;
   TimePoint at;
-  std::optional<std::string> from_state;  // none: it began here
+  std::optional<std::string> from_state;  // none: this is the first step
   std::string to_state;
   std::optional<std::string> sub_state;
   std::string node;
@@ -34,15 +34,15 @@ struct HistoryStep {
   std::string why;
 };
 
-// How far the events are settled: no transaction that still runs can put one before. Numbers are taken in one order and
-// committed in another, so a reader that went on to what it can see would miss the slower ones for good. (Looking at
-// the transaction ids of the events instead does not help: an older transaction may take the later number.)
+// The settled seq: no running transaction can still commit an event at or below it. Transactions take numbers in one
+// order and commit in another, so a reader that moved on to every visible event would miss the slower ones for good.
+// Comparing the events' transaction ids is not enough: an older transaction may take the later number.
 //
-// One for each reader, in memory; a new one starts at nothing and has caught up as soon as the transactions that run
-// now have ended. Lives on one loop, one caller at a time.
+// Each reader has its own, in memory. A new one starts at 0 and catches up once the transactions that are running now
+// have ended. Pinned to one loop, one caller at a time.
 class Settled {
  public:
-  // Asks PostgreSQL, and returns `seq` as it then is. Call it again while it stays behind the newest event.
+  // Asks PostgreSQL and returns the new settled seq. Call it again while that is behind the newest event.
   awaitable<std::int64_t> advance(pg::Pool& pool);
   std::int64_t seq() const { return seq_; }
 
@@ -52,10 +52,10 @@ class Settled {
   std::string candidate_xid_;   // empty: none
 };
 
-// The events after `after`, in order, up to what a Settled says.
+// The events with after < seq <= settled, in order of seq. `settled` comes from Settled::advance.
 awaitable<std::vector<Event>> events_between(pg::Pool& pool, std::int64_t after, std::int64_t settled,
                                              std::size_t limit);
-// Those of one subject, oldest first: the first `limit` whose seq is greater than `after`.
+// The events of one subject, oldest first: the first `limit` whose seq is greater than `after`.
 awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std::size_t limit, std::int64_t after = 0);
 
 // The steps of one subject, oldest first: the first `limit` whose seq is greater than `after`.

@@ -25,7 +25,7 @@ class Writer {
     if (!failure.empty()) throw Exception(internal("test_session", failure));
     return rows.empty() ? "" : rows[0].get<std::string>(0);
   }
-  // Opens a transaction that has its id, as one that waits for a lock has.
+  // Opens a transaction and assigns its id, as in a transaction that is waiting for a lock.
   void begin() { run("BEGIN; SELECT pg_current_xact_id()"); }
   std::int64_t append(const std::string& subject) {
     return std::stoll(run(fmt::format(
@@ -36,14 +36,14 @@ class Writer {
   pg::PgConn connection_;
 };
 
-// What a reader may see depends on every transaction of the server, so these tests have one to themselves.
+// The settled seq depends on every transaction of the server, so these tests run on a server of their own.
 struct OwnServer {
   OwnServer() { ::unsetenv("FENCEPOST_TEST_CLUSTER"); }
 };
 
 class OutboxStore : public ::testing::Test {
  protected:
-  // What a reader that stands at `after_` gets now.
+  // The events that a reader at position `after_` gets now.
   awaitable<std::vector<std::int64_t>> read(pg::Pool& pool, std::size_t limit = 100) {
     const auto settled = co_await settled_.advance(pool);
     const auto events = co_await events_between(pool, after_, settled, limit);
@@ -83,8 +83,8 @@ TEST_F(OutboxStore, waits_for_an_event_with_a_smaller_number_that_is_not_committ
   });
 }
 
-// The one that takes the later number has the older transaction: it began first, and waited for a lock.
-TEST_F(OutboxStore, waits_for_it_also_when_its_transaction_is_the_younger_one) {
+// The older transaction takes the later number: it began first, then waited for a lock.
+TEST_F(OutboxStore, waits_for_a_smaller_number_of_a_younger_transaction) {
   test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
     Writer older(db_.dsn()), younger(db_.dsn());
     older.begin();
@@ -92,7 +92,7 @@ TEST_F(OutboxStore, waits_for_it_also_when_its_transaction_is_the_younger_one) {
     younger.append("a");
     older.append("b");
     older.run("COMMIT");
-    // What looks only at transaction ids takes number 2 for settled, and is past number 1 when that appears.
+    // A reader that compares only transaction ids treats number 2 as settled and skips number 1.
     EXPECT_EQ(db_.exec("SELECT seq FROM outbox_event WHERE xid < pg_snapshot_xmin(pg_current_snapshot())"), "2");
     EXPECT_EQ(co_await read(pool), Seqs{});
     younger.run("COMMIT");
@@ -111,7 +111,7 @@ TEST_F(OutboxStore, does_not_wait_for_a_number_that_was_rolled_back) {
   });
 }
 
-TEST_F(OutboxStore, what_began_after_the_question_does_not_hold_up_its_answer) {
+TEST_F(OutboxStore, a_transaction_that_begins_later_does_not_delay_settled_events) {
   test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
     Writer first(db_.dsn()), second(db_.dsn()), third(db_.dsn());
     first.begin();
@@ -127,14 +127,14 @@ TEST_F(OutboxStore, what_began_after_the_question_does_not_hold_up_its_answer) {
   });
 }
 
-// A number is only taken by a transaction that has its id: the horizon would not know of it otherwise.
+// A transaction must have its id before it takes a number: otherwise the snapshot's xmin would not account for it.
 TEST_F(OutboxStore, the_transaction_id_is_assigned_before_the_number) {
   EXPECT_EQ(db_.exec("SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute "
                      "WHERE attrelid = 'outbox_event'::regclass AND attname IN ('xid', 'seq')"),
             "xid seq");
 }
 
-TEST_F(OutboxStore, loses_nothing_among_writers_that_come_and_go) {
+TEST_F(OutboxStore, loses_no_event_of_concurrent_writers) {
   test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
     std::mt19937 engine(7);
     const auto pick = [&engine](int below) { return std::uniform_int_distribution<int>(0, below - 1)(engine); };
@@ -173,7 +173,7 @@ TEST_F(OutboxStore, loses_nothing_among_writers_that_come_and_go) {
   });
 }
 
-TEST_F(OutboxStore, tells_one_subjects_events_and_steps) {
+TEST_F(OutboxStore, lists_the_events_and_steps_of_one_subject) {
   test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
     Writer writer(db_.dsn());
     writer.append("a");
