@@ -28,9 +28,9 @@ bool is_lower_hex(std::string_view text) {
 Result<void> check_request(const KeyRequest& request) {
   if (request.label.empty() || request.label.size() > kMaxLabel ||
       std::ranges::any_of(request.label, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
-    return fail(invalid("bad_label", fmt::format("a label has 1 to {} printable characters", kMaxLabel)));
+    return fail(invalid("bad_label", fmt::format("label: expected 1 to {} printable characters", kMaxLabel)));
   }
-  if (request.scopes.empty()) return fail(invalid("bad_scope", "a key needs at least one scope"));
+  if (request.scopes.empty()) return fail(invalid("bad_scope", "scopes: expected at least one scope, got none"));
   for (const auto& scope : request.scopes) {
     if (!http::is_scope(scope)) {
       return fail(invalid("bad_scope", fmt::format("'{}' is not a scope; expected admin or <domain>:read, "
@@ -40,7 +40,8 @@ Result<void> check_request(const KeyRequest& request) {
   }
   for (const auto& signer : request.signers.value_or(std::vector<std::string>{})) {
     if (!is_address(signer)) {
-      return fail(invalid("bad_signer", fmt::format("'{}' is not a lowercase 0x address", signer)));
+      return fail(invalid("bad_signer",
+                          fmt::format("'{}' is not an address: expected 0x and 40 lowercase hex digits", signer)));
     }
   }
   for (const auto& guild : request.guilds.value_or(std::vector<std::string>{})) {

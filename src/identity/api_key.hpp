@@ -1,7 +1,7 @@
-// API keys: what one looks like and what it may do. No I/O.
+// API keys: their format and their permissions. No I/O.
 //
-// A key is `fp_<id>_<secret>`: the id, 32 hex digits, finds the row; the secret, 48 hex digits of randomness, proves
-// the right to it. Only SHA-256 of the secret is stored: 192 random bits need no salt and no slow hash.
+// A key is `fp_<id>_<secret>`: the id, 32 hex digits, finds the row; the secret, 48 random hex digits, authenticates
+// the caller. Only SHA-256 of the secret is stored: 192 random bits need no salt and no slow hash.
 #pragma once
 
 #include <optional>
@@ -31,22 +31,22 @@ struct ApiKey {
   std::optional<TimePoint> revoked_at;
   std::optional<TimePoint> last_used_at;
 
-  // Restricted by the kinds "signer" and "guild", where the key lists any.
+  // The caller that this key authenticates. Has a restriction "signer" or "guild" where the key lists any.
   http::Principal principal() const;
 };
 
-// What a caller sent, taken apart.
+// The parts of the key that a caller sent, not yet checked.
 struct PresentedKey {
   Uuid key_id;
   Secret secret;
 };
 
-// kUnauthenticated "bad_api_key" for anything that is not of the form above.
+// Errors: kUnauthenticated "bad_api_key" when the text does not have the form `fp_<id>_<secret>`.
 Result<PresentedKey> parse_key(std::string_view text);
 
 struct NewKey {
   ApiKey key;
-  Secret text;  // shown once, to whoever asked for it
+  Secret text;  // shown once, to the operator who creates the key
 };
 
 struct KeyRequest {
@@ -57,13 +57,14 @@ struct KeyRequest {
   std::optional<TimePoint> expires_at;
 };
 
-// kInvalid: "bad_label", "bad_scope", "bad_signer", "bad_guild".
+// Errors, kInvalid: "bad_label", "bad_scope", "bad_signer", "bad_guild", "too_many_listed".
 Result<NewKey> make_key(const KeyRequest& request, Uuid key_id, Random& random);
 
-// The text of an existing key whose secret is known: used by `up`, whose key stays the same from start to start.
+// The text of an existing key whose secret is known. Used by `up`, which keeps the same key across restarts.
 Secret key_text(const Uuid& key_id, std::string_view secret);
 
-// Whether the secret is the key's and the key may still be used at `now`. In constant time as to the secret.
+// Checks that the secret matches, in constant time, and that the key is usable at `now`. Errors, kUnauthenticated:
+// "bad_api_key", "api_key_revoked", "api_key_expired".
 Result<void> check_key(const ApiKey& key, const PresentedKey& presented, TimePoint now);
 
 }  // namespace fencepost::identity

@@ -56,7 +56,9 @@ ApiKey read_key(const pg::Row& row) {
   key.key_id = row.get<Uuid>("key_id");
   key.label = row.get<std::string>("label");
   const auto hash = row.get<pg::Bytes>("secret_hash");
-  if (hash.size() != key.secret_hash.size()) throw Exception(internal("bad_secret_hash", "the stored hash is damaged"));
+  if (hash.size() != key.secret_hash.size()) {
+    throw Exception(internal("bad_secret_hash", "api_key.secret_hash has a wrong length; expected 32 bytes"));
+  }
   std::memcpy(key.secret_hash.data(), hash.data(), hash.size());
   key.scopes = strings(row.get<boost::json::value>("scopes"));
   key.signers = optional_strings(row, "signers");

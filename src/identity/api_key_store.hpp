@@ -1,4 +1,4 @@
-// Where API keys are kept. All of identity's SQL.
+// The table of API keys. Holds all SQL of the identity module.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace fencepost::identity {
 
-// Told whenever a key changes, so that every node forgets what it remembered of it.
+// The channel that is notified whenever a key changes, so that every node drops its cached keys.
 inline constexpr std::string_view kApiKeyChannel = "fencepost_api_key";
 
 class ApiKeyStore {
@@ -19,11 +19,11 @@ class ApiKeyStore {
 
   awaitable<> insert(const ApiKey& key);
   awaitable<std::optional<ApiKey>> find(const Uuid& key_id);
-  // Newest first; revoked and expired ones too.
+  // All keys, newest first, including revoked and expired ones.
   awaitable<std::vector<ApiKey>> list();
-  // False when there is no such key or it is revoked already.
+  // False when there is no such key or it is already revoked.
   awaitable<bool> revoke(const Uuid& key_id);
-  // Remembers the latest use of each; never moves a time back. Waits no longer than `limit`.
+  // Stores the last use of each key; never replaces a later time by an earlier one. Waits no longer than `limit`.
   awaitable<> touch(const std::vector<std::pair<Uuid, TimePoint>>& uses, std::chrono::milliseconds limit);
 
  private:

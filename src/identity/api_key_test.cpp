@@ -12,7 +12,7 @@ NewKey make(KeyRequest request = {.label = "test", .scopes = {"tx:read"}}) {
   return make_key(request, kId, random).value();
 }
 
-TEST(api_key, what_is_made_is_what_is_recognised) {
+TEST(api_key, a_new_key_is_accepted) {
   const auto made = make();
   const auto presented = parse_key(made.text.reveal());
   ASSERT_TRUE(presented.has_value());
@@ -29,7 +29,7 @@ TEST(api_key, another_secret_is_refused) {
   EXPECT_EQ(check_key(made.key, *presented, TimePoint{}).error().code, "bad_api_key");
 }
 
-TEST(api_key, revoked_and_expired_ones_are_refused_by_name) {
+TEST(api_key, revoked_and_expired_keys_have_their_own_error_codes) {
   auto made = make();
   const auto presented = parse_key(made.text.reveal()).value();
   const TimePoint noon{std::chrono::hours{12}};
@@ -52,7 +52,7 @@ TEST(api_key, text_of_another_form_is_not_a_key) {
   }
 }
 
-TEST(api_key, requests_are_checked) {
+TEST(api_key, an_invalid_key_request_is_refused) {
   SeededRandom random(1);
   const struct {
     KeyRequest request;

@@ -36,11 +36,12 @@ KeyAuthenticator::KeyAuthenticator(pg::Database& database, const Clock& clock, c
 awaitable<Result<http::Principal>> KeyAuthenticator::authenticate(const http::Request& request) {
   const auto text = bearer(request);
   if (!text) {
-    co_return refuse({ErrorKind::kUnauthenticated,
-                      "no_api_key",
-                      "send an API key: 'Authorization: Bearer <key>' (fencepost apikey create makes one)",
-                      {},
-                      {}});
+    co_return refuse(
+        {ErrorKind::kUnauthenticated,
+         "no_api_key",
+         "the request has no API key; send 'Authorization: Bearer <key>' (fencepost apikey create makes one)",
+         {},
+         {}});
   }
   const auto presented = parse_key(*text);
   if (!presented) co_return refuse(presented.error());
@@ -62,7 +63,7 @@ awaitable<Result<http::Principal>> KeyAuthenticator::authenticate(const http::Re
 }
 
 awaitable<std::shared_ptr<const ApiKey>> KeyAuthenticator::look_up(const Uuid& key_id) {
-  // Read before the query: a change that comes in between makes what was found stale, not remembered.
+  // Read before the query: if the key changes during the query, the cached entry is stale at once.
   const auto epoch = epoch_.load();
   ApiKeyStore store(database_.pool());
   auto found = co_await store.find(key_id);
@@ -95,7 +96,7 @@ void KeyAuthenticator::count_guess(const std::string& remote) {
     if (guessers_.size() >= options_.remember_at_most) guessers_.clear();
   }
   const TokenBucket fresh(options_.bad_keys_burst, options_.bad_keys_per_second, now);
-  // When the bucket is empty already, may_guess says so to the next one.
+  // An empty bucket is no error here: may_guess refuses the next attempt.
   std::ignore = guessers_.try_emplace(remote, fresh).first->second.try_take(now);
 }
 

@@ -1,11 +1,10 @@
-// Answers "who is this?" for the HTTP server: `Authorization: Bearer fp_…`.
+// Authenticates the callers of the HTTP server by `Authorization: Bearer fp_…`.
 //
-// A key that was looked up is remembered for `remember` and counted against its rate limit in memory. A change of
-// any key, heard as a notification, makes every node forget all of them at once; if the notification is lost, the
-// memory's short life bounds how long a revoked key still opens the door.
+// A key that was looked up is cached for `remember`. A notification that any key has changed makes every node drop its
+// whole cache. If the notification is lost, the cache's lifetime bounds how long a revoked key is still accepted.
 //
-// Each key has a rate limit. So has each address that presents keys nobody knows: guessing must not cost the database
-// more than a little.
+// Each key has a rate limit, counted in memory. Each address that presents unknown keys has one too, so that guessing
+// keys costs the database little.
 #pragma once
 
 #include <atomic>
@@ -38,13 +37,13 @@ class KeyAuthenticator final : public http::Authenticator {
   KeyAuthenticator(pg::Database& database, const Clock& clock, const AuthenticatorOptions& options, Metrics& metrics);
 
   // Errors: kUnauthenticated "no_api_key", "bad_api_key", "api_key_revoked", "api_key_expired"; kRateLimited
-  // "rate_limited" with retry_after. Any loop.
+  // "rate_limited" with retry_after. Any loop may call.
   awaitable<Result<http::Principal>> authenticate(const http::Request& request) override;
 
-  // Any thread.
+  // Drops the cached keys. Any thread may call.
   void forget_all() { epoch_.fetch_add(1); }
 
-  // Writes down when keys were last used. For a worker, on any loop.
+  // Stores when keys were last used. Called by a worker, on any loop.
   awaitable<> save_uses(std::chrono::milliseconds limit = std::chrono::seconds(10));
 
  private:
@@ -61,7 +60,7 @@ class KeyAuthenticator final : public http::Authenticator {
   };
 
   awaitable<std::shared_ptr<const ApiKey>> look_up(const Uuid& key_id);
-  // The key, null when it must be looked up (again); second: whether it was ever seen here.
+  // first: the cached key, null when it must be looked up; second: whether this node has seen the key before.
   std::pair<std::shared_ptr<const ApiKey>, bool> recall(const Uuid& key_id);
   Result<void> may_guess(const std::string& remote);
   void count_guess(const std::string& remote);
@@ -78,7 +77,7 @@ class KeyAuthenticator final : public http::Authenticator {
   Metrics::Counter& limited_total_;
 
   std::atomic<std::uint64_t> epoch_{0};
-  std::mutex mutex_;  // held for a look into the maps, never across an await
+  std::mutex mutex_;  // held only to read or change the maps, never across an await
   std::unordered_map<Uuid, Known> known_;
   std::unordered_map<Uuid, Account> accounts_;
   std::unordered_map<std::string, TokenBucket> guessers_;

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A node's worth of identity on a real database.
+// The identity module of one node, on a real database.
 class Identity : public testing::Test {
  protected:
   ~Identity() override {
@@ -41,7 +41,7 @@ class Identity : public testing::Test {
     co_return co_await store.list();
   }
 
-  // The code of what the authenticator says to this header, "ok" when it lets in.
+  // The authenticator's error code for this header, "ok" when it accepts the key.
   std::string say(KeyAuthenticator& door, std::string_view authorization) {
     http::Request request;
     if (!authorization.empty()) request.add_header("Authorization", authorization);
@@ -61,7 +61,7 @@ class Identity : public testing::Test {
   pg::Database database_{runtime_, test::connect_options(db_.dsn()), {}, metrics_};
 };
 
-TEST_F(Identity, lets_in_who_has_a_key) {
+TEST_F(Identity, accepts_only_known_keys) {
   KeyAuthenticator door(database_, clock_, {}, metrics_);
   const auto made = create();
   EXPECT_EQ(say(door, made.text), "ok");
@@ -91,7 +91,7 @@ TEST_F(Identity, the_principal_is_what_was_stored) {
   EXPECT_FALSE(principal.allows("guild", "1"));
 }
 
-TEST_F(Identity, a_revoked_key_is_out_as_soon_as_the_node_hears_of_it) {
+TEST_F(Identity, a_revoked_key_is_refused_once_the_node_is_notified) {
   KeyAuthenticator door(database_, clock_, {.remember = 1h}, metrics_);
   const auto made = create();
   EXPECT_EQ(say(door, made.text), "ok");
@@ -101,7 +101,7 @@ TEST_F(Identity, a_revoked_key_is_out_as_soon_as_the_node_hears_of_it) {
   EXPECT_EQ(say(door, made.text), "api_key_revoked");
 }
 
-TEST_F(Identity, without_the_notification_the_memory_is_short) {
+TEST_F(Identity, without_the_notification_a_revoked_key_is_refused_when_its_cache_entry_expires) {
   KeyAuthenticator door(database_, clock_, {.remember = 0ms}, metrics_);
   const auto made = create();
   EXPECT_EQ(say(door, made.text), "ok");
@@ -109,7 +109,7 @@ TEST_F(Identity, without_the_notification_the_memory_is_short) {
   EXPECT_EQ(say(door, made.text), "api_key_revoked");
 }
 
-TEST_F(Identity, expiry_is_checked_although_the_key_is_remembered) {
+TEST_F(Identity, expiry_is_checked_for_cached_keys) {
   ManualClock clock(clock_.now());
   KeyAuthenticator door(database_, clock, {.remember = 1h}, metrics_);
   const auto made = create({.label = "short", .scopes = {"admin"}, .expires_at = clock.now() + 10s});
@@ -132,7 +132,7 @@ TEST_F(Identity, each_key_has_its_own_rate_limit) {
   EXPECT_EQ(say(door, calm.text), "ok");
 }
 
-TEST_F(Identity, guessing_is_slowed_down_for_the_guesser_and_nobody_else) {
+TEST_F(Identity, guessing_is_rate_limited_per_address) {
   KeyAuthenticator door(database_, clock_, {.remember = 0ms, .bad_keys_per_second = 1, .bad_keys_burst = 3}, metrics_);
   const auto resident = create();
   EXPECT_EQ(say(door, resident.text), "ok");
@@ -149,7 +149,7 @@ TEST_F(Identity, guessing_is_slowed_down_for_the_guesser_and_nobody_else) {
   EXPECT_EQ(say(door, resident.text), "ok");
 }
 
-TEST_F(Identity, the_last_use_is_written_down) {
+TEST_F(Identity, the_last_use_is_stored) {
   KeyAuthenticator door(database_, clock_, {}, metrics_);
   const auto made = create();
   EXPECT_EQ(runtime_.run_on(0, list()).at(0).last_used_at, std::nullopt);
