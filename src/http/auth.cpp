@@ -41,7 +41,8 @@ bool Principal::allows(std::string_view kind, std::string_view wanted) const {
 
 Access Access::scope(std::string scope) {
   if (!is_scope(scope)) {
-    throw Exception(internal("bad_scope", fmt::format("'{}' is not <domain>:read|write|operate or admin", scope)));
+    throw Exception(internal("bad_scope",
+                             fmt::format("'{}' is not a scope; expected <domain>:read|write|operate or admin", scope)));
   }
   return Access(Kind::kScope, std::move(scope));
 }

@@ -1,4 +1,5 @@
-// Who asks, and what a route requires. The identity module implements Authenticator; the server calls it.
+// The caller of a request, and the access that a route requires. The identity module implements Authenticator; the
+// server calls it.
 #pragma once
 
 #include <map>
@@ -13,31 +14,31 @@ namespace fencepost::http {
 
 class Request;
 
-// A scope is `<domain>:read`, `<domain>:write`, `<domain>:operate` or `admin`. None implies another, except
-// that `admin` implies all.
+// A scope is `<domain>:read`, `<domain>:write`, `<domain>:operate` or `admin`. `admin` implies all scopes; no other
+// scope implies another.
 bool is_scope(std::string_view text);
 
-// What a caller is restricted to: a kind of thing, and the ids that the caller may use. The kinds belong to the domains
-// (tx has "signer", transfer has "guild"); here both texts are opaque.
+// Kind of resource → the ids that the caller may use. The domains define the kinds (tx has "signer", transfer has
+// "guild"); this module does not interpret kinds or ids.
 using Restrictions = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 struct Principal {
-  std::string id;     // of the key or session, stable: for audit rows and rate limits
-  std::string label;  // for people
+  std::string id;     // of the key or session; stable, used by audit rows and rate limits
+  std::string label;  // for display
   std::vector<std::string> scopes;
   Restrictions restrictions;  // a kind that is absent is not restricted
 
   // "id (label)": how audit rows name the caller.
   std::string audit_name() const;
   bool has_scope(std::string_view scope) const;
-  // The ids of that kind that the caller may use, in the order in which they were given; nullptr: all of them.
+  // The ids of that kind that the caller may use, in the order in which they were given; nullptr when all are allowed.
   const std::vector<std::string>* restriction(std::string_view kind) const;
   // Whether the caller may use that id. An absent kind allows every id, an empty list none. Ids are compared byte by
   // byte, so a domain passes them in the form in which it stores them.
   bool allows(std::string_view kind, std::string_view wanted) const;
 };
 
-// What a route asks of its caller.
+// The access that a route requires of its caller.
 class Access {
  public:
   static Access open() { return Access(Kind::kOpen, {}); }
@@ -45,7 +46,7 @@ class Access {
   static Access authenticated() { return Access(Kind::kAuthenticated, {}); }
   // Throws Exception `bad_scope` when the text is not a scope: a table of routes is checked as it is built.
   static Access scope(std::string scope);
-  // Of a text as to_string gives it: "open", "authenticated" or a scope.
+  // Reads the output of to_string: "open", "authenticated" or a scope. Throws as `scope` does.
   static Access parse(std::string_view text);
 
   bool is_open() const { return kind_ == Kind::kOpen; }
@@ -65,8 +66,8 @@ class Access {
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  // Called on the connection's loop, from all loops at once. Errors: kUnauthenticated when the credentials are
-  // missing or wrong, kRateLimited with retry_after, kUnavailable when they cannot be checked now.
+  // Called on the connection's loop, by several loops concurrently. Errors: kUnauthenticated when the credentials are
+  // missing or wrong, kRateLimited with retry_after, kUnavailable when the credentials cannot be checked now.
   virtual awaitable<Result<Principal>> authenticate(const Request& request) = 0;
 };
 

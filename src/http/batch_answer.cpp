@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-// One line for all of them.
+// One log line for all failed items of the batch.
 void log_failures(const std::vector<ItemAnswer>& items, const Request& request) {
   const Error* first = nullptr;
   std::size_t count = 0;

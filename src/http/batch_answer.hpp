@@ -1,4 +1,4 @@
-// The answer to many requests in one: each told as it would have been alone.
+// The answer to a batch: each item has the status and body that it would have as a single request.
 #pragma once
 
 #include <functional>
@@ -17,30 +17,30 @@ namespace fencepost::http {
 
 struct ItemAnswer {
   unsigned status = 0;
-  boost::json::object body;    // when it went well
-  std::optional<Error> error;  // when it did not
+  boost::json::object body;    // of a successful item
+  std::optional<Error> error;  // of a failed item
 };
 ItemAnswer refused_item(Error error);
 
 // The tasks of a batch, one for each item of {"items": […]} in order; run them with runtime/gather.hpp. `prepare` reads
-// an item and may throw Exception; `run` carries it out and may throw. Either way the item fails alone. A batch whose
-// client is gone runs on, so whatever `run` refers to outlives the server's requests. Throws as read_batch.
+// an item and `run` carries it out; when either throws, only that item fails. Throws as read_batch. Requires: what
+// `run` refers to outlives the server's requests, since a batch continues after its client has disconnected.
 template <class Wanted>
 std::vector<awaitable<ItemAnswer>> batch_tasks(const JsonReader& in,
                                                const std::function<Result<Wanted>(const JsonReader&)>& prepare,
                                                const std::function<awaitable<ItemAnswer>(Wanted)>& run);
 
-// 200 {"results": [{"status": …, <member>: body}, {"status": …, "error": {…}}]}, in the order of the items. What failed
-// on our side is logged, since the answer as a whole is a success to the server.
+// 200 {"results": [{"status": …, <member>: body}, {"status": …, "error": {…}}]}, in the order of the items. Logs the
+// items that failed with a status of 500 or more: the server logs only answers that fail as a whole.
 Response batch_answer(std::vector<ItemAnswer> items, std::string_view member, const Request& request);
 
-// How one refused item is told: what a problem document would say of it, without the parts that belong to an answer of
-// its own, and `retryAfter` in seconds instead of the header.
+// The `error` member of a refused item: the problem document without `type`, `title`, `status` and `httpRequestId`, and
+// with `retryAfter` in seconds instead of the header.
 boost::json::object item_error(const Error& error);
 
 namespace detail {
 
-// The edge of one item: whatever goes wrong becomes its answer. Owns all it uses.
+// Runs one item and turns every exception into the item's answer. Owns all that it uses.
 template <class Wanted>
 awaitable<ItemAnswer> run_item(Result<Wanted> wanted, std::function<awaitable<ItemAnswer>(Wanted)> run) {
   if (!wanted) co_return refused_item(std::move(wanted).error());

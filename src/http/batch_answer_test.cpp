@@ -44,12 +44,12 @@ TEST(batch_answer, an_item_fails_alone) {
   EXPECT_EQ(results.at(3).at("double").at("number"), 8);
 }
 
-TEST(batch_answer, a_refused_item_says_when_to_come_back) {
+TEST(batch_answer, a_refused_item_says_when_to_retry) {
   const auto error = item_error(unavailable("busy", "too much").after(std::chrono::seconds(2)));
   EXPECT_EQ(error.at("retryAfter"), 2);
 }
 
-TEST(batch_answer, a_bug_is_not_told_to_clients) {
+TEST(batch_answer, internal_errors_hide_their_details) {
   const auto text = json::serialize(item_error(internal("bug", "row 5 is odd").with("host", "db-1")));
   EXPECT_EQ(text.find("odd"), std::string::npos) << text;
   EXPECT_EQ(text.find("db-1"), std::string::npos) << text;

@@ -43,12 +43,12 @@ Result<std::string> make_head(const ClientRequest& request, const detail::Endpoi
   const auto bad = [](std::string message) {
     return fail(detail::sent_error(ErrorKind::kInvalid, "bad_header", std::move(message), false));
   };
-  if (!is_token(request.method)) return bad("the method is not a token");
+  if (!is_token(request.method)) return bad("the method is not an HTTP token");
   std::string head;
   fmt::format_to(std::back_inserter(head), "{} {} HTTP/1.1\r\nHost: {}\r\n", request.method, endpoint.target,
                  endpoint.host_header);
   for (const auto& [name, value] : request.headers) {
-    if (!is_token(name)) return bad("a header's name is not a token");
+    if (!is_token(name)) return bad("a header's name is not an HTTP token");
     if (!is_value(value)) return bad(fmt::format("the value of {} has a line break or NUL", name));
     fmt::format_to(std::back_inserter(head), "{}: {}\r\n", name, value);
   }
@@ -79,12 +79,12 @@ bool may_have_been_sent(const Error& error) {
 
 namespace detail {
 
-// The connections to one origin. Held by its leases too, so that one outlives the client's map if need be.
+// The connections to one origin. Each lease shares ownership, so a lease may outlive the client's map.
 class ConnectionPool : public std::enable_shared_from_this<ConnectionPool> {
  public:
   ConnectionPool(Executor executor, const ClientOptions& options) : executor_(executor), options_(options) {}
 
-  // A place among the origin's connections, with an idle connection in it or none yet. Gives both back.
+  // One of the origin's connection slots, with an idle connection or none yet. The destructor returns both to the pool.
   class Lease {
    public:
     explicit Lease(std::shared_ptr<ConnectionPool> pool) : pool_(std::move(pool)) {}
@@ -99,14 +99,15 @@ class ConnectionPool : public std::enable_shared_from_this<ConnectionPool> {
     std::shared_ptr<ConnectionPool> pool_;
   };
 
-  // `fresh`: without an idle connection. Errors: client_busy, timeout.
+  // `fresh`: do not reuse an idle connection. Errors: client_busy, timeout.
   awaitable<Result<Lease>> acquire(bool fresh, SteadyTime deadline) {
     while (taken_ >= options_.max_connections_per_origin) {
       if (waiters_.size() >= options_.max_waiting_per_origin) {
-        co_return fail(sent_error(ErrorKind::kUnavailable, "client_busy", "too many requests wait already", false));
+        co_return fail(
+            sent_error(ErrorKind::kUnavailable, "client_busy", "too many requests wait for a connection", false));
       }
       if (std::chrono::steady_clock::now() >= deadline) {
-        co_return fail(sent_error(ErrorKind::kTimeout, "timeout", "no connection came free in time", false));
+        co_return fail(sent_error(ErrorKind::kTimeout, "timeout", "no connection became free in time", false));
       }
       co_await wait(deadline);
     }
@@ -118,7 +119,7 @@ class ConnectionPool : public std::enable_shared_from_this<ConnectionPool> {
 
  private:
   awaitable<> wait(SteadyTime deadline) {
-    // Leaves the queue however the wait ends; a wake-up that came too late for this one goes to the next.
+    // Leaves the queue however the wait ends. Passes a wake-up that came too late on to the next waiter.
     struct Place {
       ConnectionPool& pool;
       std::list<asio::steady_timer>::iterator timer;
@@ -178,11 +179,11 @@ awaitable<Result<ClientResponse>> Client::send(ClientRequest request) {
   const auto deadline = std::chrono::steady_clock::now() + request.timeout.value_or(options_.total_timeout);
   bool stale = false;
   auto first = co_await try_once(request, *endpoint, *head, deadline, false, stale);
-  // A reused connection that the server had given up: the one failure that is nobody's news.
+  // Retry only after a stale reused connection: the server closes idle connections, which is no failure to report.
   if (first || !stale) co_return first;
   if (!request.idempotent && may_have_been_sent(first.error())) co_return first;
   auto second = co_await try_once(request, *endpoint, *head, deadline, true, stale);
-  // That the second one was not sent says nothing about the first.
+  // The first attempt may have reached the server even if the second one was not sent.
   if (!second && may_have_been_sent(first.error())) {
     for (auto& [key, value] : second.error().context) {
       if (key == "sent") value = "unknown";
@@ -191,7 +192,7 @@ awaitable<Result<ClientResponse>> Client::send(ClientRequest request) {
   co_return second;
 }
 
-// `stale` is set when a reused connection broke before a byte of the answer came.
+// Sets `stale` when a reused connection broke before the first byte of the answer.
 awaitable<Result<ClientResponse>> Client::try_once(const ClientRequest& request, const detail::Endpoint& endpoint,
                                                    std::string_view head, SteadyTime deadline, bool fresh,
                                                    bool& stale) {

@@ -1,7 +1,7 @@
 // The HTTP/1.1 client: http and https, connections reused per origin. Follows no redirects.
 //
-// Pinned to one loop: construct anywhere, call `send` only from coroutines on that loop, and destroy it when no
-// `send` is under way and the loop is stopped or on it.
+// Pinned to one loop: construct it on any thread, call `send` only from coroutines on that loop. Destroy it when no
+// `send` is in flight, either on that loop or after the loop has stopped.
 #pragma once
 
 #include <chrono>
@@ -20,15 +20,15 @@
 namespace fencepost::http {
 
 struct ClientOptions {
-  std::chrono::milliseconds connect_timeout{5'000};  // name, TCP and TLS together
-  std::chrono::milliseconds total_timeout{30'000};   // of one send, the wait for a connection included
+  std::chrono::milliseconds connect_timeout{5'000};  // name lookup, TCP and TLS together
+  std::chrono::milliseconds total_timeout{30'000};   // of one send, including the wait for a connection
   std::chrono::milliseconds idle_timeout{30'000};    // how long an unused connection is kept
   std::size_t max_header_bytes = 64 * 1024;
   std::size_t max_body_bytes = 64 * 1024 * 1024;
   std::size_t max_connections_per_origin = 16;
   std::size_t max_idle_per_origin = 16;
   std::size_t max_waiting_per_origin = 1024;  // sends that wait for a connection; over it: `client_busy`
-  std::string ca_file;                        // trusted beside the system's certificates
+  std::string ca_file;                        // trusted in addition to the system's certificates; empty: none
 };
 
 struct ClientRequest {
@@ -36,7 +36,7 @@ struct ClientRequest {
   std::string url;  // user:password@ becomes basic authentication
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
-  // May be sent again when a reused connection turns out to be closed and it is not known how far it got.
+  // The client may send the request again when a reused connection broke and the server may have received it.
   bool idempotent = false;
   std::optional<std::chrono::milliseconds> timeout;  // instead of total_timeout
 };
@@ -46,12 +46,12 @@ struct ClientResponse {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
 
-  // Case-insensitive; the first one when there are several.
+  // The first header with that name, compared case-insensitively; nothing when there is none.
   std::optional<std::string_view> header(std::string_view name) const;
 };
 
-// Whether a failed request may have reached the server all the same. False only when it certainly did not: then
-// sending it again is safe. Meant for the errors of Client::send; true for any other error.
+// Whether a failed request may have reached the server. False only when it certainly did not: then the caller may
+// safely send it again. For errors of Client::send; true for any other error.
 bool may_have_been_sent(const Error& error);
 
 namespace detail {
@@ -69,18 +69,18 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Any status is a response; an error means that there is none:
+  // A response with any status is a success. Errors, when there is no response:
   //   bad_url, bad_header   the request cannot be sent as it is
-  //   client_busy           too many sends wait for this origin already
+  //   client_busy           too many sends wait for a connection to this origin
   //   connect_failed        no connection (refused, unreachable, unknown name)
-  //   tls_failed            no trust: wrong name, unknown authority, expired
-  //   timeout               while waiting, connecting or for the answer
-  //   connection_lost       after the request was sent, or began to be
+  //   tls_failed            the certificate is not trusted: wrong name, unknown authority, expired
+  //   timeout               while waiting for a connection, connecting or waiting for the answer
+  //   connection_lost       after at least a part of the request was sent
   //   response_too_large    head or body over the limit
   //   bad_response          not HTTP
   awaitable<Result<ClientResponse>> send(ClientRequest request);
 
-  // Since the start; for tests and metrics.
+  // Connections opened since construction; for tests and metrics.
   std::size_t connections_opened() const { return opened_; }
 
  private:

@@ -28,8 +28,8 @@ namespace {
 constexpr std::size_t kReadAhead = 64 * 1024;
 constexpr unsigned kMaxInterim = 8;  // 1xx answers before the real one
 
-// A name lookup runs on a thread that cannot be interrupted, so the waiter leaves when its time is up and the
-// answer finds nobody.
+// A name lookup runs on a thread that cannot be interrupted. A waiter that times out leaves; the shared state stays
+// alive for the late answer.
 struct Lookup {
   explicit Lookup(Executor executor) : resolver(executor), done(executor) {}
   asio::ip::basic_resolver<tcp, Executor> resolver;
@@ -54,12 +54,12 @@ awaitable<Result<std::vector<tcp::endpoint>>> resolve(Executor executor, const E
   });
   if (!lookup->finished) co_await lookup->done.async_wait(use_tuple);
   if (!lookup->finished) {
-    co_return fail(
-        sent_error(ErrorKind::kTimeout, "timeout", fmt::format("no address for {} in time", endpoint.host), false));
+    co_return fail(sent_error(ErrorKind::kTimeout, "timeout",
+                              fmt::format("the name lookup of {} timed out", endpoint.host), false));
   }
   if (lookup->error) {
     co_return fail(sent_error(ErrorKind::kUnavailable, "connect_failed",
-                              fmt::format("no address for {}: {}", endpoint.host, lookup->error.message()), false));
+                              fmt::format("cannot resolve {}: {}", endpoint.host, lookup->error.message()), false));
   }
   co_return std::move(lookup->endpoints);
 }
@@ -97,21 +97,22 @@ std::string Endpoint::origin() const {
 
 Result<Endpoint> Endpoint::parse(std::string_view text) {
   const auto bad = [](std::string_view why) {
-    // The URL itself may hold credentials, so it is not repeated.
+    // The message does not quote the URL, which may contain credentials.
     return fail(sent_error(ErrorKind::kInvalid, "bad_url", fmt::format("the URL {}", why), false));
   };
   const auto parsed = boost::urls::parse_uri(boost::urls::string_view(text.data(), text.size()));
-  if (!parsed) return bad("does not parse");
+  if (!parsed) return bad("is malformed; expected http(s)://host[:port]/path");
   const auto& url = *parsed;
   Endpoint endpoint;
   endpoint.tls = url.scheme_id() == boost::urls::scheme::https;
-  if (!endpoint.tls && url.scheme_id() != boost::urls::scheme::http) return bad("is neither http nor https");
+  if (!endpoint.tls && url.scheme_id() != boost::urls::scheme::http)
+    return bad("has a wrong scheme; expected http or https");
   endpoint.host = url.host_address();
-  if (endpoint.host.empty()) return bad("names no host");
+  if (endpoint.host.empty()) return bad("has no host");
   endpoint.port = url.has_port() ? std::string(url.port()) : endpoint.tls ? "443" : "80";
-  // Not port_number(): it does not notice what is beyond 65535.
+  // Not port_number(): it does not reject ports over 65535.
   const auto port = http::detail::parse_parameter<std::uint16_t>(endpoint.port);
-  if (!port || *port == 0) return bad("has a bad port");
+  if (!port || *port == 0) return bad("has a bad port; expected 1 to 65535");
   endpoint.host_header = std::string(url.encoded_host_and_port());
   endpoint.target = std::string(url.encoded_target());
   if (!endpoint.target.starts_with('/')) endpoint.target.insert(0, "/");
@@ -179,7 +180,7 @@ ClientConnection::Socket& ClientConnection::socket() {
 
 void ClientConnection::close() {
   reusable_ = false;
-  boost::system::error_code ignored;  // there is nothing left to save
+  boost::system::error_code ignored;  // the connection is not used again
   socket().close(ignored);
 }
 
@@ -213,7 +214,7 @@ awaitable<Result<void>> ClientConnection::handshake(const Endpoint& endpoint, De
   asio::ip::make_address(endpoint.host, not_an_address);
   // Server name indication is for names only (RFC 6066).
   if (not_an_address && SSL_set_tlsext_host_name(stream.native_handle(), endpoint.host.c_str()) != 1) {
-    co_return failed("the host name cannot be sent");
+    co_return failed("the host name cannot be sent as server name indication");
   }
   stream.set_verify_callback(asio::ssl::host_name_verification(endpoint.host));
   const auto [ec] = co_await stream.async_handshake(TlsStream::client, use_tuple);
@@ -231,7 +232,7 @@ bool ClientConnection::looks_alive() {
   char byte = 0;
   const auto n = ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-  // A TLS peer may have sent a session ticket; a plain one has nothing to say before it is asked.
+  // A TLS peer may have sent a session ticket. A plain peer must not send anything before the next request.
   return n > 0 && std::holds_alternative<TlsStream>(stream_);
 }
 
@@ -280,7 +281,8 @@ awaitable<Result<ClientResponse>> ClientConnection::exchange_on(Stream& stream, 
     reusable_ = keep_alive && message.result_int() != 101 && buffer_.size() == 0;
     co_return response;
   }
-  co_return fail(sent_error(ErrorKind::kUnavailable, "bad_response", "the server sends interim answers only", true));
+  co_return fail(
+      sent_error(ErrorKind::kUnavailable, "bad_response", "the server sent only interim (1xx) answers", true));
 }
 
 }  // namespace fencepost::http::detail

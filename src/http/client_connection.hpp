@@ -18,7 +18,7 @@
 
 namespace fencepost::http::detail {
 
-// Where a request goes, taken from its URL.
+// The parts of a request's URL.
 struct Endpoint {
   bool tls = false;
   std::string host;  // without brackets
@@ -34,7 +34,7 @@ struct Endpoint {
 class TlsContext {
  public:
   explicit TlsContext(const std::string& ca_file);
-  // The system's authorities are read when they are first asked for: that takes longer than many a plain exchange.
+  // Reads the system's authorities at the first call: reading them takes longer than many plain exchanges.
   asio::ssl::context& get();
 
  private:
@@ -42,7 +42,7 @@ class TlsContext {
   bool trusts_system_ = false;
 };
 
-// Fails everything a connection is waiting for when time is up. One timer, moved from phase to phase.
+// Closes a connection at a deadline, which fails all its pending operations. One timer serves all phases.
 class Deadline {
  public:
   explicit Deadline(Executor executor);
@@ -50,7 +50,7 @@ class Deadline {
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
-  // From now on `connection` is closed when `when` comes.
+  // Closes `connection` at `when`. Replaces an earlier watch.
   void watch(ClientConnection& connection, std::chrono::steady_clock::time_point when);
   bool expired() const;
 
@@ -71,14 +71,14 @@ class ClientConnection {
   // Errors: connect_failed, tls_failed, timeout; nothing has been sent then.
   awaitable<Result<void>> connect(const Endpoint& endpoint, std::chrono::steady_clock::time_point until);
 
-  // `stale` is set when the peer closed before it answered with a single byte, which is what a reused connection
-  // whose server lost patience looks like.
+  // Sets `stale` when the peer closed before the first byte of its answer. On a reused connection that usually means
+  // that the server's idle timeout has closed it.
   awaitable<Result<ClientResponse>> exchange(const ClientRequest& request, std::string_view head,
                                              std::chrono::steady_clock::time_point until, bool& stale);
 
-  // After an exchange: may another one follow?
+  // Whether another exchange may follow the last one.
   bool reusable() const { return reusable_; }
-  // Whether the peer has closed it (or talks out of turn) while it was idle.
+  // False when the peer closed the idle connection, or sent bytes without a request.
   bool looks_alive();
   void close();
 

@@ -43,8 +43,8 @@ class ClientRun {
   Client client_;
 };
 
-// Plays a script on accepted connections, one after the other: what it reads is dropped, what it writes is up to
-// the test.
+// Runs a script on each accepted connection, one after the other. Drops the bytes that it reads; the test decides what
+// it writes.
 class ScriptedPeer {
  public:
   using Script = std::function<awaitable<>(tcp::socket&, int)>;
@@ -173,7 +173,7 @@ TEST(client, holds_no_more_connections_than_allowed) {
   EXPECT_LE(client.client().connections_opened(), 3U);
 }
 
-TEST(client, a_full_queue_says_so) {
+TEST(client, a_full_queue_refuses_the_next_send) {
   ScriptedPeer peer([](tcp::socket& socket, int) -> awaitable<> {
     co_await read_request(socket);
     co_await read_request(socket);  // silence, until the client leaves
@@ -242,7 +242,7 @@ TEST(client, bad_answers_are_errors) {
   }
 }
 
-TEST(client, requests_that_cannot_be_sent_are_not) {
+TEST(client, malformed_requests_are_refused_before_sending) {
   ScriptedPeer peer(answers(""));
   ClientRun client;
   expect_failure(client.get("nonsense"), {"bad_url", false});
@@ -257,7 +257,7 @@ TEST(client, requests_that_cannot_be_sent_are_not) {
   EXPECT_EQ(peer.accepted(), 0);
 }
 
-TEST(client, nobody_listens) {
+TEST(client, a_refused_connection_is_an_error) {
   std::uint16_t port = 0;
   {
     asio::io_context context;
@@ -267,7 +267,7 @@ TEST(client, nobody_listens) {
   expect_failure(client.get(fmt::format("http://127.0.0.1:{}/", port)), {"connect_failed", false});
 }
 
-TEST(client, a_silent_server_is_given_up) {
+TEST(client, a_silent_server_times_out) {
   ScriptedPeer peer([](tcp::socket& socket, int) -> awaitable<> {
     co_await read_request(socket);
     co_await write_text(socket, "HTTP/1.1 200 OK\r\n");
@@ -277,7 +277,7 @@ TEST(client, a_silent_server_is_given_up) {
   expect_failure(client.send({.url = peer.url(), .timeout = milliseconds(50)}), {"timeout", true});
 }
 
-TEST(client, a_handshake_that_never_ends_is_given_up) {
+TEST(client, a_handshake_that_never_ends_times_out) {
   ScriptedPeer peer([](tcp::socket& socket, int) -> awaitable<> {
     while (!(co_await read_request(socket)).empty()) {
     }
@@ -305,7 +305,7 @@ awaitable<> cancel_a_send(Client& client, std::string url, const std::function<b
   co_await group.stop(milliseconds(0));
 }
 
-TEST(client, a_cancelled_send_ends_at_once_and_gives_its_place_back) {
+TEST(client, a_cancelled_send_ends_at_once_and_releases_its_connection_slot) {
   std::atomic<int> requests{0};
   ScriptedPeer peer([&](tcp::socket& socket, int number) -> awaitable<> {
     co_await read_request(socket);
@@ -410,7 +410,7 @@ class TlsPeer {
   std::thread thread_;
 };
 
-TEST(client, tls_trusts_nobody_by_default) {
+TEST(client, tls_refuses_a_self_signed_certificate_by_default) {
   const TestCertificate certificate("localhost");
   TlsPeer peer(certificate);
   ClientRun client;

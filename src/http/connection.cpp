@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kReadSize = 4096;
 constexpr std::size_t kBodyReadSize = 64 * 1024;
 constexpr std::size_t kWriteSlice = 64 * 1024;
-constexpr std::size_t kFlushAt = 64 * 1024;  // answers to pipelined requests gather up to this
-// What an idle connection may go on holding after it had more to do.
+constexpr std::size_t kFlushAt = 64 * 1024;  // answers to pipelined requests are collected up to this size
+// The buffer sizes that an idle connection may keep after larger requests.
 constexpr std::size_t kIdleBuffer = 16 * 1024;
 constexpr std::size_t kKeepBuffer = 64 * 1024;
 
@@ -62,7 +62,7 @@ void Connection::expire_if_due(SteadyTime now) {
   if (now < deadline_) return;
   deadline_ = SteadyTime::max();
   expired_ = true;
-  boost::system::error_code ignored;  // the socket is given up either way
+  boost::system::error_code ignored;  // the socket is closed either way
   socket_.cancel(ignored);
 }
 
@@ -72,7 +72,7 @@ void Connection::begin_drain() {
   socket_.cancel(ignored);
 }
 
-// False: the client is gone already.
+// False when the client has already disconnected.
 bool Connection::prepare_socket() {
   boost::system::error_code ec;
   socket_.non_blocking(true, ec);
@@ -93,7 +93,7 @@ awaitable<> Connection::run() {
   while (co_await serve_one() == Next::kKeepAlive) served_any_ = true;
 }
 
-// One request and its answer. kClose means that everything has been said and the socket may go.
+// One request and its answer. kClose: the answer is sent, or cannot be sent, and the socket may be closed.
 awaitable<Connection::Next> Connection::serve_one() {
   request_.reset();
   parser_.emplace(request_, limits_of(loop_.options()));
@@ -123,7 +123,7 @@ awaitable<Connection::Next> Connection::serve_one() {
 
 awaitable<bool> Connection::wait_for_first_byte() {
   if (loop_.draining()) co_return false;
-  // A client that has not sent anything yet has less credit than one that has.
+  // A client that has not sent any request yet gets a shorter timeout.
   const auto& options = loop_.options();
   if (in_.capacity() > kIdleBuffer) in_.shrink_to_fit();
   arm(Phase::kIdle, served_any_ ? options.idle_timeout : std::min(options.idle_timeout, options.header_timeout));
@@ -159,7 +159,7 @@ awaitable<bool> Connection::read_body() {
 }
 
 awaitable<bool> Connection::read_some(std::size_t at_most) {
-  // Answers that gathered while requests were at hand go out before we wait for more.
+  // Send the collected answers before waiting for more requests.
   if (!out_.empty()) {
     const auto phase = phase_;
     const auto deadline = deadline_;
@@ -180,7 +180,7 @@ void Connection::take_request_id() {
   request_.set_id(given && is_request_id(*given) ? std::string(*given) : loop_.make_request_id());
 }
 
-// `Expect: 100-continue`: the client waits for a word before it sends the body.
+// `Expect: 100-continue`: the client waits for this interim answer before it sends the body.
 awaitable<bool> Connection::meet_expectation() {
   if (parser_->done() || parser_->http_1_0()) co_return true;
   const auto expectation = request_.header("Expect");
@@ -189,7 +189,7 @@ awaitable<bool> Connection::meet_expectation() {
   co_return co_await flush();
 }
 
-// Says what was wrong with a request that could not be read. False when there is nobody to tell.
+// Answers a request that could not be read with its error. False when the client has disconnected.
 awaitable<bool> Connection::refuse() {
   if (request_.id().empty()) request_.set_id(loop_.make_request_id());
   std::optional<Response> response;
@@ -231,7 +231,7 @@ void Connection::account(const Response& response) {
                                 {"remote", request_.remote()}};
     error != nullptr ? log::write(level, "request", *error, fields) : log::write(level, "request", fields);
   };
-  // 501 and 505 are the client's doing; anybody could fill the log with them.
+  // Do not log 501 and 505 as errors: a client causes them, so any client could fill the log.
   const bool ours = response.status >= 500 && (!response.error || response.error->kind != ErrorKind::kInvalid);
   if (ours) {
     log_line(log::Level::kError, response.error ? &*response.error : nullptr);
@@ -242,7 +242,7 @@ void Connection::account(const Response& response) {
 
 awaitable<bool> Connection::flush() {
   std::string_view rest = out_;
-  // Nearly always the kernel takes it all at once, and there is nothing to wait for.
+  // Fast path: the kernel nearly always accepts all bytes at once.
   boost::system::error_code ec;
   const auto sent = socket_.write_some(asio::buffer(rest), ec);
   if (ec && ec != asio::error::would_block) co_return false;
@@ -259,8 +259,8 @@ awaitable<bool> Connection::flush() {
   co_return true;
 }
 
-// Closing a socket with unread bytes makes the kernel reset the connection, and the client may lose the answer
-// that says why. So: no more from us, and a little patience for what the client still sends.
+// Closing a socket with unread bytes makes the kernel reset the connection, and the client may lose the answer.
+// So shut down the sending side and read what the client still sends, up to linger_timeout.
 awaitable<> Connection::linger() {
   boost::system::error_code ec;
   socket_.shutdown(Socket::shutdown_send, ec);

@@ -1,7 +1,7 @@
 // One client's connection: reads requests, answers them in order.
 //
-// Deadlines are not timers of its own: each phase sets a point in time, and the loop looks over all its
-// connections every so often, instead of arming and disarming a timer for every read and write.
+// A connection has no timer of its own: each phase sets a deadline, and the loop checks the deadlines of all its
+// connections periodically. This saves arming and disarming a timer for every read and write.
 #pragma once
 
 #include <optional>
@@ -19,9 +19,9 @@ class Connection final : public ConnectionHook, private StreamChannel {
  public:
   Connection(LoopServer& loop, Socket socket);
 
-  // Until the client or the server has had enough.
+  // Serves requests until the client closes, a limit is exceeded or the server drains.
   awaitable<> run();
-  // Instead of run: this problem before any request is read, and goodbye.
+  // Instead of run: sends this problem without reading a request, then closes.
   awaitable<> turn_away(Error error);
 
   // Called by the loop, between this coroutine's steps.

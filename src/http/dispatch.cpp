@@ -12,11 +12,12 @@ namespace fencepost::http {
 namespace {
 
 Error insufficient_scope(const std::string& scope) {
-  return forbidden("insufficient_scope", fmt::format("this needs the scope {}", scope)).with("scope", scope);
+  return forbidden("insufficient_scope", fmt::format("the API key does not have the scope {}", scope))
+      .with("scope", scope);
 }
 
-// An exception as an Error. What one that is not ours says may hold anything, so it goes to the log alone: an
-// Error of kind kInternal does not show its sentence to the client.
+// An exception as an Error. The text of a foreign exception may contain anything, so it is only logged: the client does
+// not get the message of a kInternal error.
 Error to_error(const std::exception_ptr& exception) {
   auto error = error_of(exception);
   if (error.code.empty()) error.code = "internal";
@@ -38,11 +39,11 @@ Response Connection::no_route(const Router::Match& match) {
   if (const auto* bad = std::get_if<Error>(&match)) return make_problem(*bad, request_.id());
   if (const auto* verbs = std::get_if<Router::NoVerb>(&match)) {
     if (request_.verb() == Verb::kOptions) return Response::no_content().with("Allow", verbs->allow);
-    const auto error = invalid("method_not_allowed", fmt::format("this path serves {}", verbs->allow));
+    const auto error = invalid("method_not_allowed", fmt::format("this path serves only {}", verbs->allow));
     return make_problem(405, error, request_.id()).with("Allow", verbs->allow);
   }
   if (request_.path() == "*" && request_.verb() == Verb::kOptions) return Response::no_content();
-  return make_problem(not_found("no_such_path", "there is nothing at this path"), request_.id());
+  return make_problem(not_found("no_such_path", "no route has this path; see /openapi.json"), request_.id());
 }
 
 awaitable<Response> Connection::authenticate_and_handle(const Route& route) {
@@ -62,7 +63,7 @@ awaitable<Response> Connection::authenticate_and_handle(const Route& route) {
   co_return co_await call(route);
 }
 
-// The request's edge: whatever leaves a handler becomes a response here, and account() logs it.
+// Turns every exception of a handler into a response; account() logs it.
 awaitable<Response> Connection::call(const Route& route) {
   std::exception_ptr failure;
   try {
@@ -70,7 +71,7 @@ awaitable<Response> Connection::call(const Route& route) {
   } catch (...) {
     failure = std::current_exception();
   }
-  // Cancelled by the server's stop: nobody waits for an answer any more.
+  // The server's stop cancelled the handler: there is no answer to send.
   if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none) {
     std::rethrow_exception(failure);
   }
@@ -92,7 +93,7 @@ awaitable<Connection::Next> Connection::run_stream(Response response) {
   if (!co_await flush()) co_return Next::kClose;
   disarm(Phase::kStreaming);
   EventStream stream(*this, request_, co_await asio::this_coro::executor);
-  // The first to end ends the others: the function, a client that has gone, or a beat that could not be sent.
+  // The first branch that ends cancels the others: the function, the disconnect watch, or a failed heartbeat.
   auto function = run_stream_function(std::move(response.stream), stream);
   auto beat = stream.heartbeat(loop_.options().heartbeat);
   auto ended = std::move(function) || watch_peer() || std::move(beat);
@@ -114,7 +115,7 @@ awaitable<> Connection::run_stream_function(StreamFunction function, EventStream
              {{"httpRequestId", request_.id()}, {"path", request_.path()}, {"remote", request_.remote()}});
 }
 
-// An event stream's client has nothing to say; the read ends when it goes away, or the server drains.
+// Ends when the client of an event stream disconnects or the server drains. Bytes from the client are ignored.
 awaitable<> Connection::watch_peer() {
   std::array<char, 512> ignored{};
   for (;;) {
@@ -127,7 +128,7 @@ awaitable<bool> Connection::write(std::string bytes) {
   out_ = std::move(bytes);
   const bool sent = co_await flush();
   disarm(Phase::kStreaming);
-  // A drain that began while this was being written found no read to end.
+  // A drain that began during this write has not cancelled anything, so check for it here.
   co_return sent && !loop_.draining();
 }
 

@@ -11,9 +11,9 @@ namespace fencepost::http {
 
 struct ErrorCode {
   std::string_view code;
-  unsigned status;           // the HTTP status that it comes with
+  unsigned status;           // the HTTP status of answers with this code
   std::string_view meaning;  // Markdown, one line
-  std::string_view action;   // what the caller does about it; Markdown, one line
+  std::string_view action;   // what the caller should do; Markdown, one line
 };
 
 inline constexpr std::string_view kInternalCode = "internal";

@@ -1,4 +1,4 @@
-// Factories for kinds of errors that only answers to a request have; the others are in base/error.hpp.
+// Factories for the kinds of errors that only HTTP answers use; the others are in base/error.hpp.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace fencepost::http {
 
-// We know who asks, and the answer is no: 403.
+// The caller is authenticated but not allowed to do this: 403.
 inline Error forbidden(std::string code, std::string message) {
   return {ErrorKind::kForbidden, std::move(code), std::move(message), {}, {}, {}};
 }
 
-// Well-formed, but it cannot be done: 422.
+// The request is well-formed but cannot be carried out: 422.
 inline Error unprocessable(std::string code, std::string message) {
   return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};
 }

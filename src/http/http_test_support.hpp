@@ -1,5 +1,4 @@
-// For tests of whatever speaks HTTP: a server with its runtime, and a blocking client that sends exactly the
-// bytes it is told to.
+// For tests over HTTP: a server with its runtime, and a blocking client that sends exactly the bytes it is given.
 #pragma once
 
 #include <algorithm>
@@ -33,10 +32,10 @@ namespace fencepost::http::testing {
 
 inline constexpr std::chrono::seconds kPatience{10};
 
-// Polls until `condition` holds; false when it has not within kPatience.
+// Polls until `condition` holds; false when it does not hold within kPatience.
 bool eventually(const std::function<bool()>& condition);
 
-// A door that handlers wait at and a test opens, from any thread.
+// Handlers wait at the gate until the test opens it. Any thread may open it.
 class Gate {
  public:
   void open() { open_ = true; }
@@ -77,7 +76,7 @@ struct Reply {
   std::string body;
 };
 
-// One TCP connection to 127.0.0.1. Every wait is bounded by kPatience; what takes longer throws.
+// One TCP connection to 127.0.0.1. Every wait is bounded by kPatience and throws after that.
 class RawClient {
  public:
   explicit RawClient(std::uint16_t port);
@@ -86,13 +85,13 @@ class RawClient {
   RawClient& operator=(const RawClient&) = delete;
 
   void send(std::string_view bytes);
-  // As much as the kernel takes now; false when the server has gone.
+  // Sends as much as the kernel accepts now; false when the server has closed the connection.
   bool try_send(std::string_view bytes);
   void shutdown_send();
   Reply read_reply(bool head_only = false);
   std::string read_until(std::string_view mark);
   std::string read_to_end();
-  // True once the server has closed, whatever came before that.
+  // True once the server has closed; skips the bytes before that.
   bool closed_by_peer();
   // Small socket buffers, so that a server's writes block soon.
   void keep_little();

@@ -28,11 +28,12 @@ std::optional<std::string> one_key(std::optional<std::string> header, std::optio
                                    std::string_view field) {
   if (!header) return body;
   if (body && *body != *header) {
-    throw Exception(invalid("idempotency_key_mismatch",
-                            fmt::format("{}: {} differs from the header {}, which is {}; send one of them, or the same",
-                                        field, quote(*body), kIdempotencyHeader, quote(*header)))
-                        .with("field", std::string(field))
-                        .with("header", std::string(kIdempotencyHeader)));
+    throw Exception(
+        invalid("idempotency_key_mismatch",
+                fmt::format("{}: {} differs from the header {}, which is {}; send one of them, or the same value",
+                            field, quote(*body), kIdempotencyHeader, quote(*header)))
+            .with("field", std::string(field))
+            .with("header", std::string(kIdempotencyHeader)));
   }
   return header;
 }
@@ -41,7 +42,7 @@ void refuse_idempotency_key(const Request& request) {
   if (request.headers(kIdempotencyHeader).empty()) return;
   throw Exception(
       invalid("idempotency_key_in_batch",
-              fmt::format("{}: a batch has no key of its own; give each item its key in the body", kIdempotencyHeader))
+              fmt::format("{}: not allowed for a batch; give each item its key in the body", kIdempotencyHeader))
           .with("header", std::string(kIdempotencyHeader)));
 }
 

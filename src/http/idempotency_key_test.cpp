@@ -16,7 +16,7 @@ Request with_key(std::string_view key) {
   return request;
 }
 
-TEST(idempotency_key, is_taken_as_it_stands) {
+TEST(idempotency_key, is_used_verbatim) {
   EXPECT_EQ(read_idempotency_key(with_key("order-17")), "order-17");
   EXPECT_EQ(read_idempotency_key(with_key("\"order-17\"")), "\"order-17\"");
   EXPECT_EQ(read_idempotency_key(with_key("Zoë")), "Zoë");

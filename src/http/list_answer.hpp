@@ -1,5 +1,5 @@
-// How every list is answered: {"items": […], "nextCursor": …}. A client passes nextCursor on as ?cursor= until it is
-// null.
+// The answer of every list route: {"items": […], "nextCursor": …}. A client passes nextCursor as ?cursor= until
+// nextCursor is null.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace fencepost::http {
 
-// 200. Without a cursor it is the whole list, or its last page.
+// 200. Pass no cursor for a whole list or for the last page.
 Response list_answer(boost::json::array items, boost::json::value next_cursor = nullptr);
 
 // A page of `limit` items. Requires: `rows` was read with limit + 1, so that one row too many says that there is a next

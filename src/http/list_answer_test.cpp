@@ -19,7 +19,7 @@ TEST(list_answer, a_whole_list_has_no_next_page) {
             boost::json::parse(R"({"items": [1, 2], "nextCursor": null})"));
 }
 
-TEST(list_answer, a_row_too_many_means_that_there_is_a_next_page) {
+TEST(list_answer, one_extra_row_means_that_there_is_a_next_page) {
   EXPECT_EQ(page({4, 3, 2}, 2), boost::json::parse(R"({"items": [4, 3], "nextCursor": "3"})"));
   EXPECT_EQ(page({4, 3}, 2), boost::json::parse(R"({"items": [4, 3], "nextCursor": null})"));
   EXPECT_EQ(page({}, 2), boost::json::parse(R"({"items": [], "nextCursor": null})"));

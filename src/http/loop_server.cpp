@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxRejections = 64;
 
-// Often enough that no deadline is missed by more than a tenth, and rarely enough to cost nothing.
+// Overruns of a deadline stay under a tenth of the timeout; the sweep's own cost stays negligible.
 std::chrono::milliseconds sweep_interval(const ServerOptions& options) {
   const auto shortest = std::min({options.idle_timeout, options.header_timeout, options.body_timeout,
                                   options.write_timeout, options.linger_timeout});
@@ -30,7 +30,7 @@ std::uint64_t random_prefix() {
 RouteMetrics::RouteMetrics(Metrics& metrics, std::string route)
     : metrics_(metrics),
       route_(std::move(route)),
-      duration_(metrics.latency("http_request_duration_seconds", "From the request's last byte to its answer",
+      duration_(metrics.latency("http_request_duration_seconds", "Time from a request's last byte to its answer",
                                 {{"route", route_}})) {}
 
 void RouteMetrics::record(Verb verb, unsigned status, std::chrono::steady_clock::duration took) {
@@ -96,14 +96,14 @@ awaitable<> LoopServer::serve(Socket socket, ConnectionSlot slot) {
 
 void LoopServer::reject(Socket socket) {
   rejected_.Increment();
-  // Beyond the bound on these farewells the socket is closed without one.
+  // At most kMaxRejections clients get the 503 at once; further sockets are closed without an answer.
   [[maybe_unused]] const bool told = !draining_ && rejections_.spawn(turn_away(std::move(socket)));
 }
 
 awaitable<> LoopServer::turn_away(Socket socket) {
   Connection connection(*this, std::move(socket));
   connections_.push_back(connection);
-  co_await connection.turn_away(unavailable("too_many_connections", "the server has all the connections it can hold")
+  co_await connection.turn_away(unavailable("too_many_connections", "the server has reached http.max_connections")
                                     .after(std::chrono::seconds(1)));
 }
 

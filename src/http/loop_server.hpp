@@ -1,5 +1,5 @@
-// One loop's share of the server: its connections, their deadlines, and what they look up again and again.
-// Everything here is touched on the loop's thread only, unless it says otherwise.
+// One loop's share of the server: its connections, their deadlines, and the values that they look up often.
+// Only the loop's thread may call, unless a comment says otherwise.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 class Connection;
 using ConnectionHook = boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-// The counters of one route, found once and then kept.
+// The counters of one route, looked up once and then cached.
 class RouteMetrics {
  public:
   RouteMetrics(Metrics& metrics, std::string route);
@@ -39,7 +39,7 @@ class RouteMetrics {
   std::vector<std::pair<std::uint32_t, Metrics::Counter*>> counters_;  // by verb and status; a handful
 };
 
-// A place among the server's connections; gives it back when destroyed. Any thread.
+// Counts one open connection; the destructor counts it down again. Any thread may use it.
 class ConnectionSlot {
  public:
   ConnectionSlot(std::atomic<std::size_t>& open, Metrics::Gauge& gauge);
@@ -59,15 +59,15 @@ class LoopServer {
   ~LoopServer();
 
   void start();
-  // Serves the connection, or drops it when draining.
+  // Serves the connection, or closes it when draining.
   void adopt(Socket socket, ConnectionSlot slot);
-  // One connection too many: 503 and goodbye.
+  // For a connection over the limit: answers 503 and closes.
   void reject(Socket socket);
 
   awaitable<> begin_drain();
   awaitable<> finish(SteadyTime deadline);
 
-  // Any thread.
+  // Any thread may call.
   Executor executor() const { return executor_; }
   Metrics::Gauge& connections_gauge() { return connections_gauge_; }
 
@@ -92,7 +92,7 @@ class LoopServer {
   Authenticator* authenticator_;
   Metrics::Gauge& connections_gauge_;
   Metrics::Counter& rejected_;
-  std::vector<RouteMetrics> route_metrics_;  // one per route, and the last for what matches none
+  std::vector<RouteMetrics> route_metrics_;  // one per route; the last is for requests that match no route
   boost::intrusive::list<Connection, boost::intrusive::base_hook<ConnectionHook>,
                          boost::intrusive::constant_time_size<false>>
       connections_;

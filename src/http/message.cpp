@@ -23,7 +23,7 @@ constexpr std::array<std::pair<std::string_view, Verb>, 7> kVerbs{{{"GET", Verb:
                                                                    {"DELETE", Verb::kDelete},
                                                                    {"OPTIONS", Verb::kOptions}}};
 
-constexpr std::size_t kKeepBody = 64 * 1024;  // of the memory of a large body, once it is done with
+constexpr std::size_t kKeepBody = 64 * 1024;  // of a large body's memory, after its request
 
 Error bad_target(std::string message) {
   return invalid("bad_target", std::move(message));
@@ -118,7 +118,7 @@ Result<void> Request::set_target(std::string_view target) {
   target_ = target;
   query_.clear();
   std::string_view path = target_;
-  // The absolute form, which a proxy sends, names the same resource as its path.
+  // A proxy sends the absolute form, which names the same resource as its path.
   if (const auto scheme = path.find("://"); scheme != std::string_view::npos && !path.starts_with('/')) {
     path.remove_prefix(std::min(path.find_first_of("/?", scheme + 3), path.size()));
   }

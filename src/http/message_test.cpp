@@ -85,7 +85,7 @@ TEST(message, path_parameters_that_the_route_lacks_are_a_bug) {
   EXPECT_THROW(request.param_uuid("text"), Exception);
 }
 
-TEST(message, json_body_or_the_place_where_it_breaks) {
+TEST(message, json_body_is_parsed_or_its_error_names_the_position) {
   Request request;
   request.mutable_body() = R"({"a": [1, "x"]})";
   ASSERT_TRUE(request.json());

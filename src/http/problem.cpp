@@ -16,7 +16,7 @@
 namespace fencepost::http {
 namespace {
 
-constexpr auto kHiddenDetail = "Something went wrong on our side. The log has the details under this httpRequestId.";
+constexpr auto kHiddenDetail = "Fencepost failed unexpectedly. The log has the details under this httpRequestId.";
 
 constexpr std::pair<ErrorKind, unsigned> kStatuses[] = {
     {ErrorKind::kInvalid, 400},       {ErrorKind::kUnauthenticated, 401}, {ErrorKind::kForbidden, 403},
@@ -25,7 +25,7 @@ constexpr std::pair<ErrorKind, unsigned> kStatuses[] = {
     {ErrorKind::kUnavailable, 503},   {ErrorKind::kTimeout, 504},
 };
 
-// What is not the error's context.
+// The members that are not the error's context.
 constexpr std::string_view kMembers[] = {"type", "title", "status", "detail", "code", "instance", "httpRequestId"};
 
 ErrorKind kind_of(unsigned status) {
@@ -44,7 +44,7 @@ std::optional<std::chrono::seconds> retry_after(const ClientResponse& response) 
   std::uint32_t seconds = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (ec != std::errc() || end != text.data() + text.size())
-    return std::nullopt;  // a date: none of our servers says so
+    return std::nullopt;  // an HTTP date: Fencepost never sends one
   return std::chrono::seconds(seconds);
 }
 

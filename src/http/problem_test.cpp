@@ -14,7 +14,7 @@ std::optional<std::string> header(const Response& response, std::string_view nam
   return std::nullopt;
 }
 
-TEST(problem, says_what_when_and_which) {
+TEST(problem, has_the_error_and_its_context) {
   const auto error = conflict("request_conflict", "The same id with another payload.").with("txId", "7");
   const auto response = make_problem(error, "req-1");
   EXPECT_EQ(response.status, 409U);
@@ -47,7 +47,7 @@ TEST(problem, every_kind_has_its_status) {
   }
 }
 
-TEST(problem, tells_when_to_come_back) {
+TEST(problem, says_when_to_retry) {
   const auto response = make_problem(unavailable("busy", "m").after(std::chrono::seconds(7)), "r");
   EXPECT_EQ(header(response, "Retry-After"), "7");
   EXPECT_EQ(header(make_problem(unavailable("busy", "m"), "r"), "Retry-After"), std::nullopt);
@@ -58,7 +58,7 @@ TEST(problem, asks_for_a_key) {
   EXPECT_EQ(header(response, "WWW-Authenticate"), "Bearer");
 }
 
-TEST(problem, internal_errors_keep_their_secrets) {
+TEST(problem, internal_errors_hide_their_details) {
   const auto response = make_problem(internal("oops", "password=hunter2").with("dsn", "postgres://u:p@h"), "r");
   EXPECT_EQ(response.body.find("hunter2"), std::string::npos);
   EXPECT_EQ(response.body.find("postgres"), std::string::npos);
@@ -98,7 +98,7 @@ TEST(problem, of_any_status_has_a_kind) {
   EXPECT_EQ(kind(502), ErrorKind::kUnavailable);
 }
 
-TEST(problem, that_is_not_ours_is_not_read) {
+TEST(problem, of_another_server_is_not_read) {
   EXPECT_EQ(read_problem({.status = 200, .headers = {}, .body = R"({"code": "c"})"}), std::nullopt);
   for (const auto* body : {"", "<html>", "[]", "{}", R"({"detail": "no code"})", R"({"code": 1} {})"}) {
     EXPECT_EQ(read_problem({.status = 502, .headers = {}, .body = body}), std::nullopt) << body;

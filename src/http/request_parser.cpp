@@ -14,7 +14,7 @@ namespace beast_http = boost::beast::http;
 
 namespace {
 
-// The body buffer grows as bytes come; a length that a client merely announces reserves no more than this.
+// The body buffer grows as bytes arrive. An announced Content-Length reserves no more than this.
 constexpr std::size_t kMaxReserve = 64 * 1024;
 
 std::string_view view(boost::beast::string_view text) {
@@ -38,7 +38,7 @@ std::size_t RequestParser::feed(std::string_view bytes) {
   if (had_head) eager(true);
   const auto used = put(boost::asio::buffer(bytes), ec);
   if (ec == beast_http::error::need_more) {
-    // What is left over is an unfinished head or chunk head: neither may grow without end.
+    // The rest is an unfinished head or chunk head: bound its size.
     if (bytes.size() - used >= limits_.header_bytes) fail_with(beast_http::error::header_limit);
   } else if (ec) {
     fail_with(ec);
@@ -50,10 +50,11 @@ std::size_t RequestParser::feed(std::string_view bytes) {
 void RequestParser::fail_with(const error_code& ec) {
   if (failure_) return;
   if (ec == beast_http::error::header_limit) {
-    failure_ = {431,
-                too_large("header_too_large", fmt::format("the head is limited to {} bytes", limits_.header_bytes))};
+    failure_ = {431, too_large("header_too_large",
+                               fmt::format("the head is over the limit of {} bytes", limits_.header_bytes))};
   } else if (ec == beast_http::error::body_limit) {
-    failure_ = {413, too_large("body_too_large", fmt::format("the body is limited to {} bytes", limits_.body_bytes))};
+    failure_ = {413,
+                too_large("body_too_large", fmt::format("the body is over the limit of {} bytes", limits_.body_bytes))};
   } else if (ec == beast_http::error::bad_version) {
     failure_ = {505, invalid("bad_version", "the request line must end in HTTP/1.1 or HTTP/1.0 and CRLF")};
   } else {
@@ -74,13 +75,13 @@ void RequestParser::on_request_impl(beast_http::verb, string_view method, string
 }
 
 void RequestParser::on_field_impl(field name, string_view name_text, string_view value, error_code& ec) {
-  if (trailers_) return;  // allowed by the grammar, of use to nobody here
+  if (trailers_) return;  // allowed by the grammar, but no handler needs trailers
   if (name == field::transfer_encoding) {
     check_transfer_encoding(value, ec);
     if (ec) return;
   }
   if (name == field::host && ++hosts_ > 1)
-    return refuse(400, invalid("bad_host", "the request has two Host headers"), ec);
+    return refuse(400, invalid("bad_host", "the request has several Host headers; expected one"), ec);
   request_.add_header(view(name_text), view(value));
   if (request_.header_count() > limits_.header_count || request_.header_bytes() > limits_.header_bytes) {
     ec = beast_http::error::header_limit;

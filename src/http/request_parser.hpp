@@ -1,5 +1,5 @@
-// Bytes → Request, on Beast's parser, which knows HTTP's grammar; what Beast lets pass and we do not is refused
-// here: framing that two parsers could read differently (RFC 9112 §6), a missing Host, too many headers.
+// Bytes → Request, on top of Beast's parser. Also refuses what Beast accepts and Fencepost does not: framing that two
+// parsers could read differently (RFC 9112 §6), a missing Host, too many headers.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace fencepost::http {
 
-// One per message.
+// Parses one request; make a new one for each.
 class RequestParser final : private boost::beast::http::basic_parser<true> {
   using Base = boost::beast::http::basic_parser<true>;
 
@@ -27,11 +27,11 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
     Error error;
   };
 
-  // Fills in `request`, which the caller has reset.
+  // Fills in `request`, which must outlive the parser. Requires: the caller has reset it.
   RequestParser(Request& request, const Limits& limits);
 
-  // Takes what it can from `bytes` and says how much that was. Stops once after the head, so that the caller
-  // can look at it before the body comes. Not to be called again after `done` or a failure.
+  // Consumes a part of `bytes` and returns its size. Stops once after the head, so that the caller can look at the head
+  // before the body arrives. Requires: neither `done` nor failed.
   std::size_t feed(std::string_view bytes);
 
   bool started() const { return Base::got_some(); }
@@ -39,7 +39,7 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   bool done() const { return Base::is_done(); }
   const std::optional<Failure>& failure() const { return failure_; }
 
-  // Of the head, once it is done.
+  // Of the head. Requires: the head is complete.
   bool keep_alive() const { return Base::keep_alive(); }
   bool http_1_0() const { return version_ == 10; }
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr RequestParser::Limits kLimits{.header_bytes = 1024, .header_count = 10, .body_bytes = 64};
 
-// Feeds `bytes` as they would come off a socket, `step` at a time. Returns "done", "more" or the failure's status.
+// Feeds `bytes` as a socket would deliver them, `step` at a time. Returns "done", "more" or the failure's status.
 std::string parse(Request& request, std::string_view bytes, std::size_t step) {
   request.reset();
   RequestParser parser(request, kLimits);
@@ -16,7 +16,7 @@ std::string parse(Request& request, std::string_view bytes, std::size_t step) {
   while (!bytes.empty()) {
     buffer += bytes.substr(0, step);
     bytes.remove_prefix(std::min(step, bytes.size()));
-    // The head is one stop, the body another.
+    // The parser stops after the head, then after the body.
     for (int stop = 0; stop < 2 && !buffer.empty() && !parser.done(); ++stop) {
       buffer.erase(0, parser.feed(buffer));
       if (parser.failure()) return std::to_string(parser.failure()->status);
@@ -31,7 +31,7 @@ constexpr std::string_view kChunked =
     "PUT http://h/p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3;e=\"v\"\r\nabc\r\n2\r\nde\r\n0\r\nT: "
     "1\r\n\r\n";
 
-TEST(request_parser, the_same_whatever_the_pieces) {
+TEST(request_parser, the_result_does_not_depend_on_how_bytes_are_split) {
   Request request;
   for (std::size_t step = 1; step <= kChunked.size(); ++step) {
     ASSERT_EQ(parse(request, kPlain, step), "done") << step;
@@ -47,7 +47,7 @@ TEST(request_parser, the_same_whatever_the_pieces) {
   }
 }
 
-TEST(request_parser, a_cut_request_is_never_done) {
+TEST(request_parser, a_truncated_request_is_never_done) {
   Request request;
   for (const auto whole : {kPlain, kChunked}) {
     for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -56,7 +56,7 @@ TEST(request_parser, a_cut_request_is_never_done) {
   }
 }
 
-TEST(request_parser, a_bent_byte_anywhere_is_survived) {
+TEST(request_parser, a_corrupt_byte_anywhere_is_parsed_or_refused) {
   Request request;
   constexpr std::string_view kBends("\0\r\n \t:;/%?#\"0f-,\x7f\xff", 18);
   std::map<std::string, int> seen;
@@ -78,12 +78,12 @@ TEST(request_parser, a_bent_byte_anywhere_is_survived) {
   }
 }
 
-TEST(request_parser, limits_hold_in_any_pieces) {
+TEST(request_parser, limits_do_not_depend_on_how_bytes_are_split) {
   Request request;
   const std::string start = "POST / HTTP/1.1\r\nHost: x\r\n";
   std::string many;
   for (int i = 0; i < 11; ++i) many += "A: 1\r\n";
-  // Each line is small, so only the sum is over.
+  // Each line is small; only their sum is over the limit.
   std::string lines;
   for (int i = 0; i < 8; ++i) lines += fmt::format("A{}: {}\r\n", i, std::string(200, 'a'));
   std::string body = "Transfer-Encoding: chunked\r\n\r\n";

@@ -63,7 +63,7 @@ std::vector<JsonReader> read_batch(const JsonReader& in) {
     items.reject("too_many_items", fmt::format("expected at most {} items, got {}", kBatchMaxItems, array->size()));
   }
   std::vector<JsonReader> out;
-  // A reader of its own for each, so that errors name the fields as they do for a single request.
+  // Each item has its own reader, so that errors name the fields as they do for a single request.
   for (const auto& item : items.array(kBatchMaxItems)) out.emplace_back(item.value(), "item");
   return out;
 }
@@ -81,7 +81,8 @@ std::string read_reason(const JsonReader& in) {
   const auto field = in.field("reason");
   auto reason = read_text(field, kReasonMaxCharacters);
   const bool blank = std::ranges::all_of(reason, [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); });
-  if (blank) field.reject("bad_request", fmt::format("expected 1 to {} characters that say why", kReasonMaxCharacters));
+  if (blank)
+    field.reject("bad_request", fmt::format("expected 1 to {} characters, not all blank", kReasonMaxCharacters));
   return reason;
 }
 

@@ -1,7 +1,7 @@
-// What routes are asked, read strictly: a misspelt member or parameter is refused, never ignored.
+// Reads bodies and queries strictly: an unknown member or parameter is refused, never ignored.
 //
-// Everything here throws Exception kInvalid, with `field` (of a body) or `parameter` (of a query) in the context; the
-// server answers with it. Pure: no I/O.
+// All functions throw Exception kInvalid, with `field` (of a body) or `parameter` (of a query) in the context; the
+// server turns it into the answer. Pure: no I/O.
 #pragma once
 
 #include <cstddef>
@@ -23,36 +23,37 @@ inline constexpr std::size_t kPageMaxItems = 200;
 inline constexpr std::size_t kPageDefaultItems = 50;
 inline constexpr std::size_t kReasonMaxCharacters = 500;
 
-// The value; throws the error.
+// Returns the value, or throws the error.
 template <class T>
 T need(Result<T> result) {
   if (!result) throw Exception(std::move(result).error());
   return std::move(*result);
 }
 
-// The body as JSON (`bad_json`).
+// The body as JSON. Throws `bad_json`.
 boost::json::value read_body(const Request& request);
 
-// `invalid_parameter` for one that is not listed, or given twice.
+// Throws `invalid_parameter` when a query parameter is not in `known` or is given twice.
 void check_query(const Request& request, std::initializer_list<std::string_view> known);
 
-// `invalid_parameter`: "limit: expected a number from 1 to 200, got \"x\"".
+// Throws `invalid_parameter`: "limit: expected a number from 1 to 200, got \"x\"".
 [[noreturn]] void refuse_parameter(std::string_view name, std::string_view expected, std::string_view got);
 
-// The parameter; `invalid_parameter` when it is not there.
+// The parameter's value. Throws `invalid_parameter` when the parameter is missing.
 std::string required_parameter(const Request& request, std::string_view name);
 
-// ?limit=, from 1 to `max`.
+// ?limit=, from 1 to `max`; `fallback` when absent.
 std::size_t read_limit(const Request& request, std::size_t fallback = kPageDefaultItems,
                        std::size_t max = kPageMaxItems);
 
-// {"items": […]}, each still unread: a bad one fails alone. `too_many_items` over kBatchMaxItems.
+// The items of {"items": […]}, not yet read, so that a bad item fails alone. Throws `too_many_items` over
+// kBatchMaxItems.
 std::vector<JsonReader> read_batch(const JsonReader& in);
 
-// At most that many characters, no NUL. May be empty.
+// A text of at most `max_characters`, without NUL. May be empty.
 std::string read_text(const JsonReader& in, std::size_t max_characters);
 
-// {"reason": "…"}: 1 to 500 characters, not all of them blank.
+// The reason of {"reason": "…"}: 1 to 500 characters, not all of them blank.
 std::string read_reason(const JsonReader& in);
 
 }  // namespace fencepost::http

@@ -1,4 +1,4 @@
-// For tests of whatever reads requests.
+// For tests of code that reads requests.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ Error error_from(F call) {
   return {};
 }
 
-// What the error says about `key`; "" for nothing.
+// The error's context value for `key`; "" when there is none.
 inline std::string context(const Error& error, std::string_view key) {
   for (const auto& [name, value] : error.context) {
     if (name == key) return value;

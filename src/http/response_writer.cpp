@@ -15,7 +15,7 @@ bool has_header(const Response& response, std::string_view name) {
 }
 
 void append_header(std::string& out, std::string_view name, std::string_view value) {
-  // A line break would let a value write headers of its own.
+  // A line break in a value would inject another header.
   if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
     throw Exception(internal("bad_response_header", fmt::format("the value of {} has a line break or NUL", name)));
   }

@@ -1,4 +1,4 @@
-// A domain's routes as one table: look at it and you know what the domain serves, and to whom.
+// A domain's routes as one table: each row has the verb, the path, the required access and the handler.
 //
 //   constexpr http::RouteRow<RoutesParts> kRoutes[] = {
 //       {Verb::kGet, "/api/v1/tx/{txId:uuid}", "tx:read", get_tx},
@@ -14,7 +14,7 @@
 
 namespace fencepost::http {
 
-// `Parts` is what the handlers of the table stand on, cheap to copy; each call gets a copy of its own.
+// `Parts` holds what the table's handlers need. Must be cheap to copy: each call gets its own copy.
 template <class Parts>
 struct RouteRow {
   Verb verb;

@@ -50,7 +50,7 @@ bool has_dot_segment(std::string_view path) {
   return false;
 }
 
-// The value of a parameter in the form handlers get, or nothing when it does not fit its type.
+// The value of a parameter in the form that handlers get; nothing when it does not match the type.
 std::optional<std::string> accept(Type type, std::string_view raw) {
   auto decoded = percent_decode(raw);
   if (!decoded || decoded->empty()) return std::nullopt;
@@ -128,7 +128,7 @@ struct Router::Node {
     if (!segment.ends_with('}')) throw bad_route(pattern, fmt::format("bad segment '{}'", segment));
     auto wanted = parse_parameter(pattern, segment);
     if (parameter && *parameter != wanted) {
-      throw bad_route(pattern, fmt::format("{} stands where another route has {{{}}}", segment, parameter->name));
+      throw bad_route(pattern, fmt::format("{} conflicts with {{{}}} of another route", segment, parameter->name));
     }
     parameter = std::move(wanted);
     if (!parameter_child) parameter_child = std::make_unique<Node>();
@@ -138,12 +138,12 @@ struct Router::Node {
 
 namespace {
 
-// One lookup. Parameters are kept as pieces of the path until a route is found, so that a literal tried first
-// and left again costs nothing.
+// One lookup. Parameters stay views into the path until a route is found, so that backtracking from a literal costs
+// nothing.
 template <class Node>
 class Walk {
  public:
-  // The first full match, or nullptr; a value that does not fit its parameter's type is remembered in `bad`.
+  // The first full match, or nullptr. Stores a value that does not match its parameter's type in `bad`.
   const Node* find(const Node& node, std::string_view rest) {
     if (rest.empty()) return node.has_route() ? &node : nullptr;
     if (depth_ == kMaxSegments) return nullptr;
@@ -225,14 +225,15 @@ void Router::add(Route route) {
     node = &parent.child(pattern, segment);
     if (node == parent.parameter_child.get()) {
       const auto& [name, type] = *parent.parameter;
-      if (type == Type::kRest && end != rest.size()) throw bad_route(pattern, "rest must be last");
-      if (std::ranges::find(names, name) != names.end()) throw bad_route(pattern, "has a parameter twice");
+      if (type == Type::kRest && end != rest.size()) throw bad_route(pattern, "a parameter of type rest must be last");
+      if (std::ranges::find(names, name) != names.end())
+        throw bad_route(pattern, "has two parameters of the same name");
       names.push_back(name);
     }
     rest.remove_prefix(end);
   }
   auto& slot = node->routes[static_cast<std::size_t>(route.verb)];
-  if (slot != kNoRoute) throw bad_route(pattern, fmt::format("{} is registered already", to_string(route.verb)));
+  if (slot != kNoRoute) throw bad_route(pattern, fmt::format("{} is already registered", to_string(route.verb)));
   slot = routes_.size();
   routes_.push_back(std::make_unique<Route>(std::move(route)));
 }

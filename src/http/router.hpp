@@ -5,11 +5,11 @@
 // A pattern's segment is a literal or one parameter:
 //   {name}          text, percent-decoded, not empty
 //   {name:id}       an id as base/id_text.hpp writes it
-//   {name:uuid}     8-4-4-4-12 hexadecimal digits, handed on in lowercase
-//   {name:rest}     last only: the rest of the path, slashes and all, never with a ".." segment
-// A literal wins over a parameter. Paths are compared as they are: "/a/" is not "/a".
+//   {name:uuid}     8-4-4-4-12 hexadecimal digits; handlers get lowercase
+//   {name:rest}     last only: the rest of the path, including slashes, never with a ".." segment
+// A literal wins over a parameter. Paths are compared exactly: "/a/" is not "/a".
 //
-// Fill it before the server starts; after that it is read by all threads.
+// Add all routes before the server starts; after that any thread may look up.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,8 @@
 
 namespace fencepost::http {
 
-// Runs on the connection's loop. A Result's error becomes a response by Response::problem; an Exception that
-// leaves the handler becomes one too.
+// Runs on the connection's loop. A handler turns the error of a Result into a response with Response::problem. The
+// server does the same with an Exception that leaves the handler.
 using Handler = std::function<awaitable<Response>(Request&)>;
 
 struct Route {
@@ -43,8 +43,8 @@ class Router {
   Router(Router&&) noexcept;
   Router& operator=(Router&&) noexcept;
 
-  // Throws Exception `bad_route` for a pattern that is malformed, registered already, or different from another
-  // one only in a parameter's name or type.
+  // Throws Exception `bad_route` for a pattern that is malformed, already registered, or differs from another one only
+  // in a parameter's name or type.
   void add(Route route);
 
   struct Entry {
@@ -52,7 +52,7 @@ class Router {
     std::string pattern;
     std::string access;  // Access::to_string
   };
-  // In order of registration: what a test compares with the OpenAPI document.
+  // In order of registration. A test compares them with the OpenAPI document.
   std::vector<Entry> routes() const;
   std::size_t size() const { return routes_.size(); }
   const Route& route(std::size_t index) const { return *routes_[index]; }
@@ -65,7 +65,7 @@ class Router {
     std::string allow;  // the value for `Allow`
   };
   using Match = std::variant<Found, NoPath, NoVerb, Error>;
-  // Sets the request's parameters when found. The Error names the parameter that does not parse.
+  // Sets the request's parameters when a route is found. The Error names the parameter that does not parse.
   Match match(Request& request) const;
 
  private:

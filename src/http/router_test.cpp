@@ -18,7 +18,7 @@ Router table(std::initializer_list<std::pair<Verb, std::string>> routes) {
   return router;
 }
 
-// What the lookup says, as text: "GET /pattern name=value", "404", "405 GET, HEAD" or "400 name".
+// The result of a lookup as text: "GET /pattern name=value", "404", "405 GET, HEAD" or "400 name".
 std::string look_up(const Router& router, std::string_view method, const std::string& target,
                     std::initializer_list<std::string_view> params = {}) {
   Request request;
@@ -118,7 +118,7 @@ TEST(router, a_path_of_any_depth_is_answered) {
   EXPECT_EQ(look_up(router, "GET", deep), "404");
 }
 
-TEST(router, refuses_a_table_that_cannot_be_right) {
+TEST(router, refuses_malformed_and_conflicting_routes) {
   struct Case {
     std::string_view first, second;
   };

@@ -43,18 +43,20 @@ Result<void> Server::listen() {
   boost::system::error_code ec;
   const auto address = asio::ip::make_address(options_.host == "localhost" ? "127.0.0.1" : options_.host, ec);
   if (ec) {
-    return fail(invalid("bad_listen_address", fmt::format("'{}' is not an IP address to listen on", options_.host)));
+    return fail(invalid(
+        "bad_listen_address",
+        fmt::format("'{}' is not an address to listen on; expected an IP address or localhost", options_.host)));
   }
   const tcp::endpoint endpoint(address, options_.port);
   acceptor_.open(endpoint.protocol(), ec);
-  // Only lets a restart take the port over from closed connections. SO_REUSEPORT would let a second process
-  // share it, and each would get some of the requests.
+  // SO_REUSEADDR only lets a restart bind while old connections are in TIME_WAIT. SO_REUSEPORT would let a second
+  // process share the port, and each would get some of the requests.
   if (!ec) acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
   if (!ec) acceptor_.bind(endpoint, ec);
   if (!ec) acceptor_.listen(options_.backlog, ec);
   if (ec == asio::error::address_in_use) {
     return fail(conflict("port_taken", fmt::format("another process listens on {}: stop it, or choose another port "
-                                                   "(`ss -ltnp` shows who it is)",
+                                                   "(`ss -ltnp` shows the process)",
                                                    where))
                     .with("listen", where));
   }
@@ -70,7 +72,7 @@ awaitable<> Server::accept() {
     auto [ec, socket] = co_await acceptor_.async_accept(loop.executor(), use_tuple);
     if (ec == asio::error::operation_aborted) co_return;
     if (ec) {
-      // Out of descriptors, most likely: connections that end give some back, trying again at once does not.
+      // Most likely the process is out of descriptors: wait until some connections have ended.
       log::warn("cannot accept a connection", {{"error", ec.message()}});
       pause.expires_after(std::chrono::milliseconds(100));
       co_await pause.async_wait(use_tuple);
@@ -87,17 +89,17 @@ awaitable<> Server::accept() {
 
 awaitable<> Server::stop_accepting() {
   co_await accepting_.stop(std::chrono::milliseconds(0));
-  boost::system::error_code ignored;  // closed is closed
+  boost::system::error_code ignored;  // close() releases the socket even when it fails
   acceptor_.close(ignored);
 }
 
 awaitable<> Server::stop(std::chrono::milliseconds grace) {
-  // A cancellation would be carried to another loop's thread, where signals must not be emitted.
+  // A cancellation would be emitted on another loop's thread, which cancellation signals do not allow.
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   if (!started_) co_return;
   const auto deadline = std::chrono::steady_clock::now() + grace;
   co_await asio::co_spawn(runtime_.executor(0), stop_accepting(), asio::use_awaitable);
-  // Sockets handed over before the acceptor ended were posted earlier than this, so none comes after it.
+  // Accepted sockets were posted to their loops before this, so no loop gets another one after begin_drain.
   for (auto& loop : loops_) co_await asio::co_spawn(loop->executor(), loop->begin_drain(), asio::use_awaitable);
   for (auto& loop : loops_) co_await asio::co_spawn(loop->executor(), loop->finish(deadline), asio::use_awaitable);
 }

@@ -1,8 +1,8 @@
 // The HTTP/1.1 server: one acceptor, and connections spread over the runtime's loops, each served by one
-// coroutine on its loop. No TLS: that is the business of a proxy in front.
+// coroutine on its loop. No TLS: run a reverse proxy in front for that.
 //
-// What a connection may cost is bounded: head, body and number of connections by ServerOptions, and time by a
-// deadline for each phase. A client over a limit gets a problem document and is disconnected.
+// ServerOptions bounds the head, the body, the number of connections and the time of each phase. A client over a limit
+// gets a problem document and is disconnected.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ namespace fencepost::http {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";  // an address, or "localhost"
-  std::uint16_t port = 0;          // 0: any free one, see Server::port
+  std::uint16_t port = 0;          // 0: any free port, see Server::port
   int backlog = 1024;
 
   std::size_t max_connections = 4096;  // over it: 503 with Retry-After
@@ -36,7 +36,7 @@ struct ServerOptions {
   std::size_t max_header_count = 100;
   std::size_t max_body_bytes = 1024 * 1024;
 
-  std::chrono::milliseconds idle_timeout{75'000};    // between requests; closed without a word
+  std::chrono::milliseconds idle_timeout{75'000};    // between requests; then closed without an answer
   std::chrono::milliseconds header_timeout{10'000};  // from the first byte to the end of the head, then 408
   std::chrono::milliseconds body_timeout{30'000};    // from the end of the head to the end of the body, then 408
   std::chrono::milliseconds write_timeout{30'000};   // for each 64 KiB that the client should read
@@ -51,12 +51,12 @@ class Server {
   // Keeps references: all of them outlive the server. Throws Exception `no_authenticator` when a route is not
   // open and `authenticator` is null.
   Server(Runtime& runtime, ServerOptions options, const Router& router, Authenticator* authenticator, Metrics& metrics);
-  // After `stop`, or without `start`.
+  // Requires: `stop` has returned, or `start` was never called.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Binds, listens and begins to accept. Any thread, once. Errors: `port_taken`, `bad_listen_address`,
+  // Binds, listens and begins to accept. Any thread may call, once. Errors: `port_taken`, `bad_listen_address`,
   // `listen_failed`.
   Result<void> start();
 

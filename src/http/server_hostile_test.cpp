@@ -132,19 +132,19 @@ ServerOptions impatient() {
   return options;
 }
 
-// Sends a byte every now and then, for as long as the server listens.
+// Sends one byte at a time until the server closes the connection.
 void drip(RawClient& client, std::string_view endless) {
   asio::io_context context;
   asio::steady_timer timer(context);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (client.try_send(endless)) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the server listens for ever";
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the server never closes the connection";
     timer.expires_after(milliseconds(5));
     timer.wait();
   }
 }
 
-TEST(server_hostile, a_head_that_drips_is_cut_off) {
+TEST(server_hostile, a_head_sent_byte_by_byte_is_cut_off) {
   TestServer server(add_routes, impatient());
   RawClient client(server.port());
   client.send("GET /echo HTTP/1.1\r\nHost: x\r\nX-A: ");
@@ -152,7 +152,7 @@ TEST(server_hostile, a_head_that_drips_is_cut_off) {
   EXPECT_EQ(server.server().connections(), 0U);
 }
 
-TEST(server_hostile, a_slow_head_is_told_so) {
+TEST(server_hostile, a_slow_head_is_answered_with_408) {
   TestServer server(add_routes, impatient());
   RawClient client(server.port());
   client.send("GET /echo HTTP/1.1\r\n");
@@ -162,14 +162,14 @@ TEST(server_hostile, a_slow_head_is_told_so) {
   EXPECT_TRUE(client.closed_by_peer());
 }
 
-TEST(server_hostile, a_body_that_drips_is_cut_off) {
+TEST(server_hostile, a_body_sent_byte_by_byte_is_cut_off) {
   TestServer server(add_routes, impatient());
   RawClient client(server.port());
   client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
   drip(client, "a");
 }
 
-TEST(server_hostile, a_slow_body_is_told_so) {
+TEST(server_hostile, a_slow_body_is_answered_with_408) {
   TestServer server(add_routes, impatient());
   RawClient client(server.port());
   client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
@@ -177,7 +177,7 @@ TEST(server_hostile, a_slow_body_is_told_so) {
   EXPECT_TRUE(client.closed_by_peer());
 }
 
-TEST(server_hostile, silence_is_closed_without_a_word) {
+TEST(server_hostile, an_idle_connection_is_closed_without_an_answer) {
   TestServer server(add_routes, impatient());
   RawClient silent(server.port());
   EXPECT_EQ(silent.read_to_end(), "");
@@ -201,7 +201,7 @@ TEST(server_hostile, a_client_that_reads_gets_all_of_a_large_answer) {
   EXPECT_EQ(get(server.port(), "/huge").body, std::string(8 << 20, 'x'));
 }
 
-TEST(server_hostile, one_connection_too_many_is_turned_away) {
+TEST(server_hostile, a_connection_over_the_limit_is_answered_with_503) {
   ServerOptions options;
   options.max_connections = 2;
   TestServer server(add_routes, options);
@@ -220,7 +220,7 @@ TEST(server_hostile, one_connection_too_many_is_turned_away) {
   EXPECT_THAT(server.metrics().scrape(), ::testing::HasSubstr("http_connections_rejected_total 1"));
 }
 
-TEST(server_hostile, clients_that_vanish_leave_nothing_behind) {
+TEST(server_hostile, clients_that_disconnect_leave_no_connection_open) {
   TestServer server(add_routes);
   for (const std::string_view part :
        {"", "G", "GET /echo HTTP/1.1\r\n", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc",

@@ -160,7 +160,7 @@ TEST(server, head_is_get_without_the_body) {
   EXPECT_EQ(client.read_reply().body, "1");
 }
 
-TEST(server, options_and_405_tell_what_is_allowed) {
+TEST(server, options_and_405_list_the_allowed_methods) {
   TestServer server(add_routes);
   const auto options = fetch(server.port(), "OPTIONS /hello HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(options.status, 204U);
@@ -174,7 +174,7 @@ TEST(server, options_and_405_tell_what_is_allowed) {
   EXPECT_EQ(fetch(server.port(), "BREW /hello HTTP/1.1\r\nHost: x\r\n\r\n").status, 405U);
 }
 
-TEST(server, what_is_not_there_is_a_problem_document) {
+TEST(server, an_unknown_path_is_answered_with_a_problem_document) {
   TestServer server(add_routes);
   const auto reply = get(server.port(), "/nowhere");
   EXPECT_EQ(reply.status, 404U);
@@ -187,7 +187,7 @@ TEST(server, what_is_not_there_is_a_problem_document) {
   EXPECT_EQ(boost::json::parse(bad.body).at("parameter"), "n");
 }
 
-TEST(server, request_id_is_taken_when_sane_and_made_otherwise) {
+TEST(server, a_valid_request_id_is_used_and_otherwise_one_is_generated) {
   TestServer server(add_routes);
   const auto id_for = [&](const std::string& given) {
     return fetch(server.port(), "GET /hello HTTP/1.1\r\nHost: x\r\nX-Request-Id: " + given + "\r\n\r\n")
@@ -217,7 +217,7 @@ TEST(server, exceptions_become_problems_and_leak_nothing) {
   EXPECT_EQ(client.read_reply().status, 200U);
 }
 
-TEST(server, a_header_value_cannot_smuggle_another_header) {
+TEST(server, a_header_value_cannot_inject_another_header) {
   TestServer server(add_routes);
   const auto reply = get(server.port(), "/injects");
   EXPECT_EQ(reply.status, 500U);
@@ -238,7 +238,7 @@ class FakeAuthenticator final : public Authenticator {
   }
 };
 
-TEST(server, asks_who_you_are) {
+TEST(server, routes_require_their_access) {
   FakeAuthenticator authenticator;
   const auto routes = [](Router& router) {
     router.add({Verb::kGet, "/open", Access::open(), whoami});
@@ -310,7 +310,7 @@ TEST(server, a_taken_port_is_a_clear_error) {
   EXPECT_EQ(third.start().error().code, "bad_listen_address");
 }
 
-TEST(server, stop_lets_requests_in_flight_finish_and_closes_the_idle) {
+TEST(server, stop_lets_requests_in_flight_finish_and_closes_idle_connections) {
   Gate gate;
   const auto routes = [&](Router& router) {
     add_routes(router);
@@ -320,7 +320,7 @@ TEST(server, stop_lets_requests_in_flight_finish_and_closes_the_idle) {
                 }});
   };
   TestServer server(routes);
-  // Connections take the two loops in turns, so that there is an idle one on each.
+  // The server alternates between its two loops, so each loop has one idle connection.
   std::array<RawClient, 2> idle{RawClient(server.port()), RawClient(server.port())};
   for (auto& client : idle) {
     client.send("GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -332,7 +332,7 @@ TEST(server, stop_lets_requests_in_flight_finish_and_closes_the_idle) {
 
   std::thread stopper([&] { server.stop(std::chrono::seconds(30)); });
   for (auto& client : idle) EXPECT_TRUE(client.closed_by_peer());
-  EXPECT_THROW(RawClient(server.port()).read_reply(), std::runtime_error);  // nobody accepts any more
+  EXPECT_THROW(RawClient(server.port()).read_reply(), std::runtime_error);  // the server no longer accepts
   gate.open();
   const auto reply = busy.read_reply();
   EXPECT_EQ(reply.body, "done");
@@ -342,7 +342,7 @@ TEST(server, stop_lets_requests_in_flight_finish_and_closes_the_idle) {
   EXPECT_EQ(server.server().connections(), 0U);
 }
 
-TEST(server, stop_cancels_what_outlasts_the_grace) {
+TEST(server, stop_cancels_requests_that_outlast_the_grace) {
   Gate never;
   const auto routes = [&](Router& router) {
     router.add({Verb::kGet, "/slow", Access::open(), [&](Request&) -> awaitable<Response> {

@@ -74,7 +74,7 @@ awaitable<> EventStream::heartbeat(std::chrono::milliseconds interval) {
     co_await timer.async_wait(use_tuple);
     const bool silent = std::chrono::steady_clock::now() >= last_write_ + interval;
     if (silent && !writing_ && !co_await write(": keep-alive\n\n")) co_return;
-    // A write that is under way holds the stream; its own timeout bounds it.
+    // No heartbeat during a write: the write has its own timeout.
     if (silent && writing_) last_write_ = std::chrono::steady_clock::now();
   }
 }

@@ -3,9 +3,9 @@
 //   co_return Response::events([this](EventStream& stream) { return follow(stream); });
 //
 // The function runs on the connection's loop after the head is sent; when it returns, the stream ends. When the
-// client goes away, reads too slowly, or the server stops, `send` returns false and whatever the function is
-// awaiting is cancelled (asio's operation_aborted), so it never has to poll. While it is silent, comments keep
-// proxies and the client's idle timer content.
+// client disconnects, reads too slowly, or the server stops, `send` returns false and what the function awaits is
+// cancelled (asio's operation_aborted), so the function never has to poll. Between events the server sends comments,
+// so that the idle timers of proxies and clients do not expire.
 #pragma once
 
 #include <chrono>
@@ -18,16 +18,16 @@
 
 namespace fencepost::http {
 
-// Where a stream's bytes go; the connection implements it.
+// The output of a stream; the connection implements it.
 class StreamChannel {
  public:
   virtual ~StreamChannel() = default;
-  // One at a time. False when the peer is gone or did not read in time.
+  // One call at a time. False when the peer has disconnected or did not read in time.
   virtual awaitable<bool> write(std::string bytes) = 0;
 };
 
 // The text of one event; `id` and `event` are left out when empty, each line of `data` gets its own field.
-// Throws Exception `bad_event` for a line break or NUL in `id` or `event`: those are ours, never a user's text.
+// Throws Exception `bad_event` for a line break or NUL in `id` or `event`: these must never contain a user's text.
 std::string format_event(std::string_view id, std::string_view event, std::string_view data);
 
 // Pinned to the connection's loop.
@@ -35,18 +35,18 @@ class EventStream {
  public:
   EventStream(StreamChannel& channel, const Request& request, asio::any_io_executor executor);
 
-  // False: the stream is over, stop. The arguments are copied before this returns.
+  // False when the stream has ended: the function should return. Copies the arguments before it returns.
   awaitable<bool> send(std::string_view id, std::string_view event, std::string_view data);
   // Asks the client to wait this long before it reconnects.
   awaitable<bool> retry(std::chrono::milliseconds delay);
 
-  // Where a client that reconnects left off: the `Last-Event-ID` header, or the query parameter `lastEventId`
-  // (a browser's EventSource cannot set headers the first time).
+  // The last event that a reconnecting client has received: the `Last-Event-ID` header, or the query parameter
+  // `lastEventId` (a browser's EventSource cannot set headers on its first request). Nothing when neither is given.
   const std::optional<std::string>& last_event_id() const { return last_event_id_; }
   const Request& request() const { return request_; }
 
-  // Run by the server beside the function: a comment whenever nothing was sent for `interval`. Returns when a
-  // write fails.
+  // The server runs it concurrently with the function: sends a comment whenever nothing was sent for `interval`.
+  // Returns when a write fails.
   awaitable<> heartbeat(std::chrono::milliseconds interval);
 
  private:
@@ -55,7 +55,7 @@ class EventStream {
   StreamChannel& channel_;
   const Request& request_;
   std::optional<std::string> last_event_id_;
-  asio::steady_timer idle_;  // waited on by whoever wants to write while another writes
+  asio::steady_timer idle_;  // a writer waits on it while another write is in flight
   std::chrono::steady_clock::time_point last_write_;
   bool writing_ = false;
   bool open_ = true;

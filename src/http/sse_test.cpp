@@ -96,7 +96,7 @@ TEST(sse, a_stream_has_its_events_and_then_ends) {
             "id: 3\nevent: tick\ndata: n=3\n\n");
 }
 
-TEST(sse, a_client_says_where_it_left_off) {
+TEST(sse, the_last_event_id_comes_from_the_header_or_the_query) {
   Events events(tell_where);
   TestServer server([&](Router& router) { events.add_to(router); });
   struct Case {
@@ -113,7 +113,7 @@ TEST(sse, a_client_says_where_it_left_off) {
   }
 }
 
-TEST(sse, heartbeats_fill_the_silence) {
+TEST(sse, heartbeats_are_sent_between_events) {
   ServerOptions options;
   options.heartbeat = milliseconds(20);
   Events events(silence);
@@ -124,7 +124,7 @@ TEST(sse, heartbeats_fill_the_silence) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(client.read_until("\n\n"), ": keep-alive\n\n");
 }
 
-TEST(sse, a_client_that_leaves_is_noticed_in_silence) {
+TEST(sse, a_disconnect_between_events_ends_the_stream) {
   Events events(silence);
   TestServer server([&](Router& router) { events.add_to(router); });
   {

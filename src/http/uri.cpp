@@ -34,7 +34,7 @@ Result<std::string> percent_decode(std::string_view text, PlusSign plus) {
     } else if (c == '%') {
       const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
       const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-      if (high < 0 || low < 0) return fail(bad_encoding("has a '%' that two hexadecimal digits do not follow"));
+      if (high < 0 || low < 0) return fail(bad_encoding("has a '%' without two hexadecimal digits after it"));
       c = static_cast<char>(high * 16 + low);
       i += 2;
     }
@@ -69,7 +69,8 @@ Result<QueryParameters> parse_query(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (item.empty()) continue;
     if (parameters.size() == kMaxQueryParameters) {
-      return fail(invalid("too_many_parameters", fmt::format("at most {} query parameters", kMaxQueryParameters)));
+      return fail(
+          invalid("too_many_parameters", fmt::format("expected at most {} query parameters", kMaxQueryParameters)));
     }
     const auto equals = std::min(item.find('='), item.size());
     auto name = percent_decode(item.substr(0, equals), PlusSign::kSpace);

@@ -1,5 +1,5 @@
-// The parts of a request target, decoded. Everything that comes out is valid UTF-8 without NUL, so that it can
-// go into a JSON document or a text column as it is.
+// The parts of a request target, decoded. Every result is valid UTF-8 without NUL, so that a caller can put it into a
+// JSON document or a text column unchanged.
 #pragma once
 
 #include <string>
@@ -15,13 +15,14 @@ using QueryParameters = std::vector<std::pair<std::string, std::string>>;
 
 enum class PlusSign { kLiteral, kSpace };
 
-// "a%20b" → "a b". Errors: `bad_percent_encoding` for a broken escape, a NUL or what is not UTF-8.
+// "a%20b" → "a b". Errors: `bad_percent_encoding` for a broken escape, a NUL or invalid UTF-8.
 Result<std::string> percent_decode(std::string_view text, PlusSign plus = PlusSign::kLiteral);
 
-// Everything outside RFC 3986's unreserved characters becomes %XX: for building targets.
+// Encodes everything except RFC 3986's unreserved characters as %XX. For building targets.
 std::string percent_encode(std::string_view text);
 
-// "a=1&b&c=%2B" in order of appearance; a name without '=' has the empty value.
+// The parameters of "a=1&b&c=%2B", in order; a name without '=' has an empty value. Errors: as percent_decode, and
+// `too_many_parameters`.
 Result<QueryParameters> parse_query(std::string_view text);
 
 }  // namespace fencepost::http

@@ -5,7 +5,7 @@
 namespace fencepost::http {
 namespace {
 
-TEST(uri, percent_decode_takes_what_is_well_formed) {
+TEST(uri, percent_decode_accepts_well_formed_text) {
   struct Case {
     std::string_view in, out;
   };
@@ -22,7 +22,7 @@ TEST(uri, percent_decode_takes_what_is_well_formed) {
   EXPECT_EQ(percent_decode("a+b", PlusSign::kSpace), "a b");
 }
 
-TEST(uri, percent_decode_refuses_the_rest) {
+TEST(uri, percent_decode_refuses_malformed_text) {
   for (const std::string_view in :
        {"%", "%2", "a%2", "%GG", "%0G", "%00", "%FF", "%C3", "%C0%80", "%ED%A0%80", "%F5%80%80%80", "%E2%28%A1"}) {
     SCOPED_TRACE(in);
