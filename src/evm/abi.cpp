@@ -135,7 +135,8 @@ Result<std::span<const std::uint8_t>> AbiReader::bytes(std::size_t place) const 
   if (!length) return fail(length.error());
   const auto rest = data_.subspan(*offset + kWord);
   if (*length > rest.size()) {
-    return fail(bad_abi(fmt::format("{} bytes are said to follow where there are {}", *length, rest.size())));
+    return fail(
+        bad_abi(fmt::format("a value states a length of {} bytes, but only {} are left", *length, rest.size())));
   }
   return rest.first(*length);
 }

@@ -1,4 +1,4 @@
-// Solidity's contract ABI, as much of it as is needed: selectors, words, and bytes or strings.
+// The part of Solidity's contract ABI that Fencepost needs: selectors, words, and bytes or strings.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ namespace fencepost::evm {
 
 using Selector = std::array<std::uint8_t, 4>;
 
-// The first four bytes of a call or of an error: selector("transfer(address,uint256)"). The signature is taken as it
-// is: no spaces, no names, `uint256` and not `uint`.
+// The first four bytes of a call or of an error: selector("transfer(address,uint256)"). Requires: the signature is in
+// canonical form, without spaces and names, with `uint256` instead of `uint`.
 Selector selector(std::string_view signature);
 
 // Writes arguments in order:
@@ -34,7 +34,7 @@ class AbiWriter {
   AbiWriter& bytes(std::span<const std::uint8_t> value);
   AbiWriter& string(std::string_view value);
 
-  // The selector if there is one, the words, then the dynamic values.
+  // Returns the selector if there is one, the words, then the dynamic values.
   Bytes take() const;
 
  private:
@@ -47,9 +47,9 @@ class AbiWriter {
   std::vector<Argument> arguments_;
 };
 
-// Reads arguments by their place, the first being 0. A view: the data, which starts after the selector, must outlive
-// it and what it returns. Whatever the data says, nothing outside it is read and nothing is allocated. All errors are
-// kInvalid `bad_abi`: an argument that is not there, an offset or a length past the end, bits where zeros are due.
+// Reads arguments by position, starting at 0. A view: the data, which starts after the selector, must outlive the
+// reader and the spans it returns. Safe for hostile data: never reads outside it and never allocates. All errors are
+// kInvalid `bad_abi`: a missing argument, an offset or length past the end, nonzero padding bits.
 class AbiReader {
  public:
   explicit AbiReader(std::span<const std::uint8_t> data) : data_(data) {}
@@ -58,13 +58,13 @@ class AbiReader {
   Result<Uint256> uint256(std::size_t place) const;
   Result<Address> address(std::size_t place) const;
   Result<bool> boolean(std::size_t place) const;
-  // The padding behind the value may be missing, as it is in what some contracts assemble by hand.
+  // Accepts a value without its padding: some contracts assemble their data by hand and leave the padding out.
   Result<std::span<const std::uint8_t>> bytes(std::size_t place) const;
   Result<std::string_view> string(std::size_t place) const;
 
  private:
   Result<Hash32> word_at(std::size_t offset) const;
-  // A word that says how far or how long, no larger than the data.
+  // Reads an offset or a length; an error when it is larger than the data.
   Result<std::size_t> size_at(std::size_t offset) const;
 
   std::span<const std::uint8_t> data_;

@@ -53,7 +53,7 @@ TEST(abi, reads_what_it_writes) {
   EXPECT_EQ(to_hex(in.bytes(6).value()), to_hex(id));
 }
 
-TEST(abi, refuses_what_points_past_the_end) {
+TEST(abi, refuses_offsets_and_lengths_past_the_end) {
   const std::string most(64, 'f');
   const struct {
     std::string data;
@@ -82,7 +82,7 @@ TEST(abi, refuses_what_points_past_the_end) {
   EXPECT_FALSE(AbiReader(one).bytes(std::numeric_limits<std::size_t>::max() / 32 + 1));
 }
 
-TEST(abi, refuses_dirty_bits) {
+TEST(abi, refuses_nonzero_padding) {
   const auto two = hex(word("2"));
   EXPECT_FALSE(AbiReader(two).boolean(0));
   const auto long_address = hex("01" + std::string(62, '0'));
@@ -100,7 +100,7 @@ TEST(abi, random_offsets_and_lengths_stay_inside) {
   for (int i = 0; i < 50'000; ++i) {
     Bytes data(random.next() % 160);
     random.fill(std::as_writable_bytes(std::span(data)));
-    // Small numbers in the first words, so that some of them lead somewhere.
+    // Small numbers in the first words, so that some of them are valid offsets.
     for (std::size_t at = 0; at + 32 <= data.size(); at += 32) {
       std::fill_n(data.begin() + static_cast<std::ptrdiff_t>(at), random.next() % 33, std::uint8_t{0});
       data[at + 31] &= 0x7f;

@@ -1,4 +1,4 @@
-// Addresses as people write them (EIP-55) and as they are stored: lowercase with 0x.
+// Addresses in display form (EIP-55 mixed case) and in stored form (lowercase with 0x).
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace fencepost::evm {
 
-// What is stored. Takes digits that are all lowercase or all uppercase, which carry no checksum, or mixed ones whose
-// checksum is right. Errors, kInvalid: `bad_address` when it is none at all, `bad_checksum` when a digit or its case
-// is mistyped.
+// The stored form. Accepts digits that are all lowercase or all uppercase, which carry no checksum, or mixed case with
+// a correct checksum. Errors, kInvalid: `bad_address` when the text is not an address, `bad_checksum` when a digit or
+// its case is mistyped.
 Result<std::string> parse_address(std::string_view text);
 
-// The mixed-case form for people, of a stored address. Throws Exception "bad_address" when it is not in stored form.
+// The mixed-case display form of a stored address. Throws Exception "bad_address" when it is not in stored form.
 std::string checksum_address(std::string_view lowercase);
 
-// Between the stored form and bytes. Throws Exception "bad_address" when the text is not in stored form: whatever
-// comes from outside has been through parse_address.
+// Conversions between the stored form and bytes. Throws Exception "bad_address" when the text is not in stored form.
+// Requires: input from outside has passed parse_address.
 Address address_bytes(std::string_view lowercase);
 std::string address_text(const Address& address);
 
-// Where the contract lives that this transaction creates (CREATE, not CREATE2).
+// The address of the contract that this transaction creates (CREATE, not CREATE2).
 Address contract_address(const Address& creator, std::uint64_t nonce);
 
 }  // namespace fencepost::evm

@@ -25,7 +25,7 @@ std::string uppercase_digits(std::string_view text) {
   return "0x" + out.substr(2);
 }
 
-TEST(address, stores_lowercase_whatever_correct_form_comes_in) {
+TEST(address, every_correct_form_is_stored_as_lowercase) {
   for (const auto address : kChecksummed) {
     EXPECT_EQ(parse_address(address), lowercase(address));
     EXPECT_EQ(parse_address(lowercase(address)), lowercase(address));
@@ -51,7 +51,7 @@ TEST(address, refuses_a_wrong_checksum) {
   }
 }
 
-TEST(address, refuses_what_is_no_address) {
+TEST(address, refuses_text_that_is_not_an_address) {
   for (const auto* text :
        {"", "0x", "5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0X5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
         "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed0",

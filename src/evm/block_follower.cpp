@@ -52,7 +52,7 @@ BlockFollower::BlockFollower(Executor executor, ChainConnector& chain, HeaderSto
       head_gauge_(metrics.gauge("chain_head_block", "The newest block on this node's branch",
                                 {{"chain", label(options_, chain)}})),
       reorgs_total_(metrics.counter("chain_reorgs_total", "Reorgs seen", {{"chain", label(options_, chain)}})),
-      errors_total_(metrics.counter("chain_follower_errors_total", "Polls of the chain that failed",
+      errors_total_(metrics.counter("chain_follower_errors_total", "Failed polls of the chain",
                                     {{"chain", label(options_, chain)}})),
       executor_(executor),
       metrics_(metrics),
@@ -144,14 +144,14 @@ awaitable<std::optional<Block>> BlockFollower::elsewhere(std::size_t except, std
 awaitable<> BlockFollower::begin(Block head) {
   const auto syncing = co_await chain_.syncing(head.endpoint);
   if (syncing && *syncing) {
-    throw Exception(unavailable("endpoint_syncing", "the endpoint is still fetching the chain; waiting for it"));
+    throw Exception(unavailable("endpoint_syncing", "the endpoint is still syncing; waiting for it"));
   }
   const auto number = head.header.number;
   auto first = number - static_cast<std::int64_t>(options_.window) + 1;
   const auto stored = co_await store_.newest(chain_.chain_id());
   if (stored && *stored + 1 < first) first = std::max(*stored + 1, number - options_.max_catch_up);
   co_await restart(std::move(head), std::max<std::int64_t>(first, 0), false);
-  // Only what the endpoint could not give is still missing below; the store may have it.
+  // Older headers that the endpoint does not have may be in the store.
   const auto bottom = window_.bottom()->number;
   const auto room = static_cast<std::int64_t>(window_.capacity());
   const auto older = co_await store_.recent(chain_.chain_id(), bottom - room, 2 * window_.capacity());
@@ -181,13 +181,13 @@ awaitable<> BlockFollower::follow(Block head) {
   }
   if (co_await root(branch)) co_return co_await take(std::move(branch));
   const auto bottom = window_.bottom()->number;
-  log::error("a reorg is deeper than the window: all of it is replaced",
+  log::error("a reorg is deeper than the window: the whole window is replaced",
              {{"chain", chain_.chain_id()}, {"window", bottom}, {"head", own.number}, {"newHead", number}});
   const auto first = std::min(number - static_cast<std::int64_t>(options_.window) + 1, bottom);
   co_await restart(std::move(head), std::max<std::int64_t>(first, 0), true);
 }
 
-// Whether to act on this head; it may be exchanged for another endpoint's.
+// Whether to follow this head. May replace `head` by another endpoint's head.
 awaitable<bool> BlockFollower::believed(Block& head) {
   const auto& own = *window_.head();
   const auto& bottom = *window_.bottom();
@@ -205,14 +205,14 @@ awaitable<bool> BlockFollower::believed(Block& head) {
     head = std::move(*other);
     co_return head.header.hash != window_.head()->hash;
   }
-  log::warn("the chain's head stays lower and on another branch: following it", {{"chain", chain_.chain_id()},
-                                                                                 {"head", window_.head()->number},
-                                                                                 {"newHead", head.header.number},
-                                                                                 {"hash", head.header.hash}});
+  log::warn("the chain's head stays below ours and on another branch: following it", {{"chain", chain_.chain_id()},
+                                                                                      {"head", window_.head()->number},
+                                                                                      {"newHead", head.header.number},
+                                                                                      {"hash", head.header.hash}});
   co_return true;
 }
 
-// As many of the blocks first … last as the endpoint has and as link up with each other.
+// The blocks first … last, cut off at the first block that the endpoint does not have or that does not link up.
 awaitable<std::vector<Block>> BlockFollower::fetch(std::int64_t first, std::int64_t last, std::size_t endpoint) {
   auto blocks = co_await chain_.blocks(first, static_cast<std::size_t>(last - first + 1), endpoint);
   if (!blocks) throw Exception(blocks.error());
@@ -249,7 +249,7 @@ awaitable<> BlockFollower::restart(Block head, std::int64_t first, bool reorged)
   const auto last = std::min(head.header.number, first + static_cast<std::int64_t>(options_.batch) - 1);
   auto blocks = co_await fetch(first, last, head.endpoint);
   if (blocks.empty()) {
-    log::warn("the endpoint does not have the chain's recent past: following from its head",
+    log::warn("the endpoint does not have the recent blocks: following from its head",
               {{"chain", chain_.chain_id()}, {"missing", first}, {"head", head.header.number}});
     blocks.push_back(std::move(head));
   }

@@ -1,23 +1,25 @@
-// Follows one chain: polls its head, fetches what is new, notices reorgs by parent hash, and tells subscribers.
+// Follows one chain: polls its head, fetches new blocks, detects reorgs by parent hash, and notifies subscribers.
 //
-// Each node has one for each chain, with a view of its own (window()). What one poll needs comes from one endpoint. The
-// rules by which an endpoint's head is believed:
-//   higher than ours      always: what lies between is fetched and must link up with our window, else it is a reorg
+// Each node has one follower for each chain, with its own view (window()). One poll uses one endpoint. An endpoint's
+// head is followed by these rules:
+//   higher than ours      always: the follower fetches the blocks between; if they do not link up with our window, it
+//                         is a reorg
 //   as high, another hash a reorg at once
-//   lower, on our branch  the endpoint is behind: ignored
-//   lower, on another     a node that lags on a fork looks like that, and so does a development chain that was wound
-//                         back. Believed after `believe_lower_after` polls in a row that got such a head from the
-//                         same endpoint, unless another endpoint is as far as we are. Below our window it must also
-//                         be no older than our oldest header: the head of a node that is behind or still syncing
-//                         (genesis!) always is, that of a chain started anew is not
-// A reorg deeper than the window makes the window begin anew, loudly. So does a gap of more than `max_catch_up` blocks.
+//   lower, on our branch  ignored: the endpoint lags
+//   lower, on another     either the endpoint lags on a fork, or a development chain was rolled back. Followed after
+//                         `believe_lower_after` polls in a row with such a head from the same endpoint, unless another
+//                         endpoint is as far as we are. A head below our window must also be no older than our oldest
+//                         header: this excludes an endpoint that lags or syncs from genesis, but not a chain that was
+//                         started anew
+// A reorg deeper than the window, or a gap of more than `max_catch_up` blocks, restarts the window and logs an error.
 //
-// When the head stands still for a while, other endpoints are asked too: the preferred one may be stuck.
+// When the head does not move for `ask_others_after` polls, the follower asks other endpoints too: the preferred one
+// may be stuck.
 //
-// At the start the window is filled with the last `window` blocks, and further back to the newest header that any node
-// has stored: subscribers are told of what was mined while all were down, and of some blocks for a second time.
+// At the start the follower fetches the last `window` blocks, and older ones back to the newest header that any node
+// has stored. Subscribers thus get the blocks that were mined while all nodes were down, and some blocks twice.
 //
-// Headers are stored before subscribers are told. Pinned to one loop.
+// Headers are stored before subscribers are notified. Pinned to one loop.
 #pragma once
 
 #include <chrono>
@@ -44,36 +46,36 @@ class BlockFollower {
   struct Options {
     std::string chain;  // the label of its metrics; empty: the chain's id
     std::chrono::milliseconds poll_interval{1000};
-    std::size_t window = 256;                     // headers kept in memory: no reorg deeper than that is understood
+    std::size_t window = 256;                     // headers in memory; a deeper reorg restarts the window
     std::size_t batch = 50;                       // blocks in one request and in one update
-    std::size_t max_undelivered = 16;             // updates that may wait for one subscriber (block_subscription.hpp)
-    std::int64_t max_catch_up = 50'000;           // blocks; from further behind we skip to the head
+    std::size_t max_undelivered = 16;             // backlog of one subscriber, in updates (block_subscription.hpp)
+    std::int64_t max_catch_up = 50'000;           // blocks; a follower further behind skips to the head
     int believe_lower_after = 5;                  // polls
     int ask_others_after = 20;                    // polls without a new block
     std::chrono::milliseconds max_backoff{5000};  // of polls and subscribers that fail
-    std::chrono::milliseconds stop_grace{5000};   // for the step that runs when stop is called
-    std::int64_t keep_headers = 100'000;          // stored headers this far below the head are forgotten; 0: never
+    std::chrono::milliseconds stop_grace{5000};   // for the poll or update in flight when stop is called
+    std::int64_t keep_headers = 100'000;          // stored headers this far below the head are deleted; 0: never
   };
   using Subscriber = BlockSubscription::Subscriber;
 
-  // Keeps references: all of them outlive this.
+  // Keeps references: all of them must outlive the follower.
   BlockFollower(Executor executor, ChainConnector& chain, HeaderStore& store, const Clock& clock, Options options,
                 Metrics& metrics);
 
-  // Before start. `name` stands in logs and metrics. Each subscriber gets every update in order, at its own pace, and
-  // again after it throws: it must be able to meet a block twice, and window() may be ahead of the update it handles.
+  // Requires: not started. `name` is for logs and metrics. Each subscriber gets every update in order, at its own pace,
+  // and again after it throws. A subscriber must accept a block twice; window() may be ahead of its current update.
   void subscribe(std::string name, Subscriber subscriber);
 
   void start();
   awaitable<> stop();
-  void wake();  // any thread: polls now
+  void wake();  // polls now; any thread may call
 
-  // On this loop only; empty until the first poll has succeeded. Changes only between awaits.
+  // Only on this loop. Empty until the first poll has succeeded. Does not change between two awaits of the caller.
   const HeaderWindow& window() const { return window_; }
-  // The block on this node's branch that lists the transaction; nothing when none in the window does. On this loop
-  // only.
+  // The block on this node's branch that lists the transaction; nothing when no block in the window does. Only on this
+  // loop.
   std::optional<Listing> listing(std::string_view tx_hash) const { return listed_.find(tx_hash); }
-  // Whether the last poll went well, was not long ago, and found nothing more to fetch.
+  // Whether the last poll succeeded, is recent, and left nothing to fetch.
   bool synced() const;
 
  private:
@@ -85,13 +87,13 @@ class BlockFollower {
   awaitable<Worker::Next> count_failures();
   awaitable<Worker::Next> poll();
   awaitable<Block> latest();
-  // The head of the first other endpoint that is well and this far; nothing when none is.
+  // The head of the first other healthy endpoint that has reached `at_least`; nothing when there is none.
   awaitable<std::optional<Block>> elsewhere(std::size_t except, std::int64_t at_least);
   awaitable<> begin(Block head);
   awaitable<> follow(Block head);
   awaitable<bool> believed(Block& head);
   awaitable<std::vector<Block>> fetch(std::int64_t first, std::int64_t last, std::size_t endpoint);
-  // Puts the blocks before `branch` in front of it until it links up with the window. False: it does not.
+  // Prepends earlier blocks to `branch` until it links up with the window. False when it does not link up.
   awaitable<bool> root(std::vector<Block>& branch);
   awaitable<> restart(Block head, std::int64_t first, bool reorged);
   awaitable<> take(std::vector<Block> blocks);

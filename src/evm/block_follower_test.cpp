@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What a subscriber heard, as "<4 b5 b6" (reorged to 4, then blocks) or ">a90 a91" (updates were missed), and the
-// chain that it would believe in.
+// The updates of a subscriber, as "<4 b5 b6" (reorged to 4, then blocks) or ">a90 a91" (updates were missed), and the
+// chain that results from them.
 struct Listener {
   explicit Listener(BlockFollower& follower, std::string name = "listener") {
     follower.subscribe(std::move(name), [this](const ChainUpdate& update) -> awaitable<> { return hear(update); });
@@ -82,7 +82,7 @@ class BlockFollowerTest : public ::testing::Test {
       if (failure) std::rethrow_exception(failure);
     });
   }
-  // True once the follower stands at the endpoint's head and the listener has heard of it.
+  // True once the follower has reached the endpoint's head and the listener has got it.
   awaitable<bool> arrives(BlockFollower& follower, Listener& listener, std::size_t endpoint = 0) {
     return comes_true([&, endpoint] {
       const auto* head = follower.window().head();
@@ -90,7 +90,7 @@ class BlockFollowerTest : public ::testing::Test {
              listener.chain.back() == *head;
     });
   }
-  // Lets so many polls go by.
+  // Waits for `count` more polls.
   awaitable<bool> polls(int count) {
     return comes_true([this, until = chain_.polls + count] { return chain_.polls >= until; });
   }
@@ -109,7 +109,7 @@ class BlockFollowerTest : public ::testing::Test {
   std::function<void(BlockFollower&, Listener&)> prepare_;
 };
 
-TEST_F(BlockFollowerTest, begins_with_the_last_window_in_batches) {
+TEST_F(BlockFollowerTest, starts_with_the_last_window_in_batches) {
   chain_.grow(0, 101);
   prepare_ = [](BlockFollower& follower, Listener&) {
     EXPECT_TRUE(follower.window().empty());
@@ -134,7 +134,7 @@ TEST_F(BlockFollowerTest, a_young_chain_is_followed_from_its_genesis) {
   });
 }
 
-TEST_F(BlockFollowerTest, a_new_block_costs_no_further_question) {
+TEST_F(BlockFollowerTest, a_new_block_needs_no_request_beyond_the_poll) {
   chain_.grow(0, 11);
   follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(follower, listener));
@@ -152,7 +152,7 @@ TEST_F(BlockFollowerTest, a_new_block_costs_no_further_question) {
   });
 }
 
-TEST_F(BlockFollowerTest, the_same_head_again_is_no_news) {
+TEST_F(BlockFollowerTest, an_unchanged_head_makes_no_update) {
   chain_.grow(0, 5);
   follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(follower, listener));
@@ -188,7 +188,7 @@ TEST_F(BlockFollowerTest, catches_up_in_batches_and_loses_nothing) {
   });
 }
 
-TEST_F(BlockFollowerTest, goes_on_from_the_newest_stored_header_when_all_nodes_were_down) {
+TEST_F(BlockFollowerTest, continues_from_the_newest_stored_header_when_all_nodes_were_down) {
   chain_.grow(0, 101);
   for (int n = 0; n <= 60; ++n) {
     const auto& header = chain_.nodes[0].chain[static_cast<std::size_t>(n)].header;
@@ -202,7 +202,7 @@ TEST_F(BlockFollowerTest, goes_on_from_the_newest_stored_header_when_all_nodes_w
   });
 }
 
-TEST_F(BlockFollowerTest, what_the_endpoint_has_lost_comes_from_the_store) {
+TEST_F(BlockFollowerTest, headers_that_the_endpoint_has_lost_come_from_the_store) {
   chain_.grow(0, 101);
   chain_.nodes[0].oldest = 100;
   for (int n = 90; n <= 99; ++n) {
@@ -261,7 +261,7 @@ TEST_F(BlockFollowerTest, reorgs_are_noticed_by_parent_hash) {
       EXPECT_NE(follower.window().contains(fork - 1, testing::hash_of('a', fork - 1)), false);
       EXPECT_NE(follower.window().contains(fork, testing::hash_of('a', fork)), true);
       EXPECT_TRUE(store_.has(testing::hash_of('b', fork)));
-      EXPECT_TRUE(store_.has(testing::hash_of('a', fork))) << "headers are never taken back";
+      EXPECT_TRUE(store_.has(testing::hash_of('a', fork))) << "stored headers are never removed by a reorg";
     });
   }
   EXPECT_EQ(metric("chain_reorgs_total"), static_cast<double>(cases.size()));
@@ -284,7 +284,7 @@ TEST_F(BlockFollowerTest, a_reorg_deeper_than_the_window_replaces_all_of_it) {
   EXPECT_THAT(log.take(), HasSubstr("a reorg is deeper than the window"));
 }
 
-TEST_F(BlockFollowerTest, an_endpoint_that_is_behind_is_no_reorg) {
+TEST_F(BlockFollowerTest, a_lagging_endpoint_causes_no_reorg) {
   chain_ = FakeChain(2);
   chain_.grow(0, 30);
   chain_.mirror(0, 1, 3);
@@ -302,7 +302,7 @@ TEST_F(BlockFollowerTest, an_endpoint_that_is_behind_is_no_reorg) {
   });
 }
 
-TEST_F(BlockFollowerTest, a_node_that_syncs_from_genesis_is_never_believed) {
+TEST_F(BlockFollowerTest, an_endpoint_that_syncs_from_genesis_is_never_followed) {
   chain_ = FakeChain(2);
   chain_.grow(0, 100);
   chain_.mirror(0, 1, 99);
@@ -322,7 +322,7 @@ TEST_F(BlockFollowerTest, a_node_that_syncs_from_genesis_is_never_believed) {
   });
 }
 
-TEST_F(BlockFollowerTest, does_not_begin_with_an_endpoint_that_is_still_syncing) {
+TEST_F(BlockFollowerTest, does_not_start_with_an_endpoint_that_is_still_syncing) {
   chain_.grow(0, 1);
   chain_.nodes[0].syncing = true;
   follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
@@ -335,13 +335,13 @@ TEST_F(BlockFollowerTest, does_not_begin_with_an_endpoint_that_is_still_syncing)
   });
 }
 
-TEST_F(BlockFollowerTest, a_lower_head_on_another_branch_is_believed_when_it_stays) {
+TEST_F(BlockFollowerTest, a_lower_head_on_another_branch_is_followed_when_it_stays) {
   options_.poll_interval = 1h;  // polls are counted, so the test makes them
   chain_.grow(0, 20);
   follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(follower, listener));
     listener.heard.clear();
-    chain_.grow(0, 1, 'b', 17);  // wound back to 16, and one new block
+    chain_.grow(0, 1, 'b', 17);  // rolled back to 16, and one new block
     for (int i = 1; i < options_.believe_lower_after; ++i) {
       const auto before = chain_.polls;
       follower.wake();
@@ -355,7 +355,7 @@ TEST_F(BlockFollowerTest, a_lower_head_on_another_branch_is_believed_when_it_sta
   });
 }
 
-TEST_F(BlockFollowerTest, a_lower_fork_is_not_believed_while_another_endpoint_is_further) {
+TEST_F(BlockFollowerTest, a_lower_fork_is_not_followed_while_another_endpoint_is_ahead) {
   chain_ = FakeChain(2);
   chain_.grow(1, 20);
   chain_.mirror(1, 0);
@@ -371,7 +371,7 @@ TEST_F(BlockFollowerTest, a_lower_fork_is_not_believed_while_another_endpoint_is
   });
 }
 
-TEST_F(BlockFollowerTest, a_chain_begun_anew_is_believed) {
+TEST_F(BlockFollowerTest, a_chain_started_anew_is_followed) {
   chain_.grow(0, 50);
   follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(follower, listener));
@@ -384,7 +384,7 @@ TEST_F(BlockFollowerTest, a_chain_begun_anew_is_believed) {
   });
 }
 
-TEST_F(BlockFollowerTest, a_stuck_endpoint_does_not_hold_us_back) {
+TEST_F(BlockFollowerTest, a_stuck_endpoint_does_not_delay_the_follower) {
   chain_ = FakeChain(3);
   chain_.grow(2, 20);
   chain_.mirror(2, 0);
@@ -401,7 +401,7 @@ TEST_F(BlockFollowerTest, a_stuck_endpoint_does_not_hold_us_back) {
   });
 }
 
-TEST_F(BlockFollowerTest, what_one_poll_needs_comes_from_one_endpoint) {
+TEST_F(BlockFollowerTest, one_poll_uses_one_endpoint) {
   chain_ = FakeChain(2);
   chain_.grow(0, 20);
   chain_.mirror(0, 1);
@@ -419,7 +419,7 @@ TEST_F(BlockFollowerTest, what_one_poll_needs_comes_from_one_endpoint) {
   });
 }
 
-TEST_F(BlockFollowerTest, a_chain_that_moves_while_it_is_read_is_read_again) {
+TEST_F(BlockFollowerTest, a_chain_that_changes_during_a_poll_is_read_again) {
   chain_.grow(0, 20);
   follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(follower, listener));
@@ -436,7 +436,7 @@ TEST_F(BlockFollowerTest, a_chain_that_moves_while_it_is_read_is_read_again) {
   });
 }
 
-TEST_F(BlockFollowerTest, an_outage_costs_time_and_nothing_else) {
+TEST_F(BlockFollowerTest, no_block_is_lost_in_an_outage) {
   chain_.grow(0, 20);
   follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(follower, listener));
@@ -454,7 +454,7 @@ TEST_F(BlockFollowerTest, an_outage_costs_time_and_nothing_else) {
   });
 }
 
-TEST_F(BlockFollowerTest, headers_are_stored_before_anybody_is_told) {
+TEST_F(BlockFollowerTest, headers_are_stored_before_subscribers_are_notified) {
   chain_.grow(0, 20);
   store_.broken = true;
   follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
@@ -475,7 +475,7 @@ TEST_F(BlockFollowerTest, headers_are_stored_before_anybody_is_told) {
   });
 }
 
-TEST_F(BlockFollowerTest, a_subscriber_that_fails_gets_the_same_update_again_and_the_others_go_on) {
+TEST_F(BlockFollowerTest, a_subscriber_that_fails_gets_the_same_update_again_and_delays_no_other) {
   chain_.grow(0, 5);
   std::unique_ptr<Listener> other;
   prepare_ = [&](BlockFollower& follower, Listener& listener) {
@@ -509,7 +509,7 @@ TEST_F(BlockFollowerTest, a_subscriber_that_takes_nothing_loses_its_backlog_and_
       chain_.grow(0, 1);
       EXPECT_TRUE(co_await arrives(follower, *other));
     }
-    chain_.grow(0, 1, 'b', 5);  // and a reorg among what it misses
+    chain_.grow(0, 1, 'b', 5);  // and a reorg among the missed updates
     chain_.grow(0, 2, 'b');
     EXPECT_TRUE(co_await arrives(follower, *other));
     for (int i = 0; i < 3; ++i) {
@@ -525,7 +525,7 @@ TEST_F(BlockFollowerTest, a_subscriber_that_takes_nothing_loses_its_backlog_and_
   });
 }
 
-TEST_F(BlockFollowerTest, a_slow_subscriber_delays_no_poll_and_a_hung_one_is_cut_off_at_the_end) {
+TEST_F(BlockFollowerTest, a_slow_subscriber_delays_no_poll_and_a_hung_one_is_cancelled_at_stop) {
   chain_.grow(0, 1);
   test::on_loop([&]() -> awaitable<> {
     const auto executor = co_await this_executor();
@@ -569,7 +569,7 @@ TEST(block_subscription, merged_updates_reach_as_deep_as_the_deepest_and_keep_th
   }
 }
 
-TEST_F(BlockFollowerTest, old_headers_are_forgotten) {
+TEST_F(BlockFollowerTest, old_headers_are_deleted) {
   options_.keep_headers = 500;
   options_.batch = 50;
   chain_.grow(0, 10);
@@ -582,7 +582,7 @@ TEST_F(BlockFollowerTest, old_headers_are_forgotten) {
   });
 }
 
-// Whatever the endpoints do, a subscriber that does as it is told ends with the chain that they agree on.
+// Whatever the endpoints do, a subscriber that applies every update ends with the chain that they agree on.
 TEST_F(BlockFollowerTest, random_histories_end_in_agreement) {
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
     SCOPED_TRACE(seed);

@@ -33,7 +33,7 @@ auto parse(std::string_view text, std::string_view what, Read read)
     auto document = parser.iterate(padded).value();
     auto result = read(document);
     if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
-      return fail(bad_result(fmt::format("{} goes on after its end", what)));
+      return fail(bad_result(fmt::format("{} has more text after its end", what)));
     }
     return result;
   } catch (const simdjson::simdjson_error& broken) {
@@ -82,12 +82,12 @@ std::int64_t int64_of(ondemand::value value, std::string_view member) {
   return number.convert_to<std::int64_t>();
 }
 
-// Which of the members that must be there have been; each once.
+// Checks that every required member was read, and none twice.
 class Members {
  public:
   explicit Members(std::initializer_list<std::string_view> required) : missing_(required) {}
   void saw(std::string_view member) {
-    if (std::ranges::find(seen_, member) != seen_.end()) throw BadShape{fmt::format("{} is there twice", member)};
+    if (std::ranges::find(seen_, member) != seen_.end()) throw BadShape{fmt::format("{} is given twice", member)};
     seen_.push_back(member);
     std::erase(missing_, member);
   }

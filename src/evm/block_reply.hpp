@@ -1,7 +1,7 @@
-// Blocks, receipts, transactions and fees out of what an endpoint answered, checked member by member: an endpoint is
-// never trusted to be well-formed. Whatever is missing or wrong is kUnavailable `bad_rpc_result`.
+// Parses blocks, receipts, transactions and fees from an endpoint's results. Endpoints are not trusted: every member is
+// checked, and a missing or wrong one is kUnavailable `bad_rpc_result`.
 //
-// Hashes and addresses come out lowercase. `null` is "no such thing" where that is an answer.
+// Hashes and addresses are returned in lowercase. Functions that return an optional give nothing for `null`.
 #pragma once
 
 #include <optional>
@@ -18,11 +18,11 @@ namespace fencepost::evm {
 // A block whose transactions are given as hashes.
 Result<std::optional<Block>> parse_block(const RpcValue& value);
 
-// A receipt without effectiveGasPrice (nodes older than EIP-1559) has 0 there.
+// A receipt without effectiveGasPrice (nodes older than EIP-1559) gets the price 0.
 Result<std::optional<Receipt>> parse_receipt(const RpcValue& value);
 
-// Of all the receipts of a block those whose transaction is wanted; the others are only skimmed. Nothing: the endpoint
-// does not have the block.
+// The receipts of the wanted transactions, out of all receipts of a block; the others are not checked. Nothing when the
+// endpoint does not have the block.
 Result<std::optional<std::vector<Receipt>>> parse_block_receipts(const RpcValue& value,
                                                                  const std::unordered_set<std::string>& wanted);
 

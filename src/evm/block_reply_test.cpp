@@ -88,11 +88,11 @@ TEST(block_reply, a_block_is_read) {
   EXPECT_EQ((*block)->endpoint, 3U);
 }
 
-TEST(block_reply, no_block_is_an_answer) {
+TEST(block_reply, null_means_that_there_is_no_block) {
   EXPECT_FALSE(parse_block(RpcValue("null"))->has_value());
 }
 
-TEST(block_reply, old_blocks_have_no_base_fee_and_upper_case_is_lowered) {
+TEST(block_reply, old_blocks_have_no_base_fee_and_hashes_become_lowercase) {
   auto json = block_json();
   json.erase("baseFeePerGas");
   json["hash"] = "0x" + std::string(64, 'A');
@@ -172,7 +172,7 @@ TEST(block_reply, a_wrong_receipt_is_refused) {
                      parse_receipt);
 }
 
-TEST(block_reply, of_a_blocks_receipts_the_wanted_are_taken) {
+TEST(block_reply, only_the_wanted_receipts_of_a_block_are_returned) {
   boost::json::array all;
   for (const char digit : {'1', '2', '3', '4'}) {
     auto receipt = receipt_json();
@@ -202,7 +202,8 @@ TEST(block_reply, wrong_receipts_of_a_block_are_refused) {
     ASSERT_FALSE(parsed) << boost::json::serialize(bad);
     EXPECT_EQ(parsed.error().code, "bad_rpc_result");
   }
-  EXPECT_TRUE(parse_block_receipts(value(boost::json::array{broken}), {hash('2')})) << "nobody asked for that one";
+  EXPECT_TRUE(parse_block_receipts(value(boost::json::array{broken}), {hash('2')}))
+      << "the broken receipt is not a wanted one";
 }
 
 TEST(block_reply, a_transaction_is_read) {

@@ -36,7 +36,7 @@ void BlockSubscription::add(std::shared_ptr<const ChainUpdate> update) {
   worker_.wake();
 }
 
-// The update that is being delivered goes too: it may fail for ever, when its blocks are gone from the chain.
+// Drops the update in delivery too: it may fail for ever when its blocks were reorged away.
 void BlockSubscription::drop_backlog() {
   log::warn("a subscriber is too slow for the chain: its backlog is dropped",
             {{"chain", options_.chain}, {"subscriber", options_.subscriber}, {"updates", waiting_.size()}});

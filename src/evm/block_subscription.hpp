@@ -1,10 +1,10 @@
 // One subscriber of a BlockFollower: gets every update of the chain in order, one at a time, at its own pace.
 //
-// A subscriber that throws gets the same update again, with exponential backoff. One that is slow or fails for long
-// delays no other subscriber and not the follower: at most `limit` updates wait for it. Then they are merged into one
-// that says `missed`, and the subscriber has to find out by other means what happened in between.
+// A subscriber that throws gets the same update again, with exponential backoff. A slow or failing subscriber delays
+// neither the other subscribers nor the follower: its backlog holds at most `limit` updates. A larger backlog is merged
+// into one update with `missed` set, and the subscriber must find out by other means what happened in between.
 //
-// Belongs to one loop.
+// Pinned to one loop.
 #pragma once
 
 #include <chrono>
@@ -24,19 +24,19 @@
 
 namespace fencepost::evm {
 
-// What changed on a chain since the update before.
+// The changes of a chain since the previous update.
 struct ChainUpdate {
-  // The highest block that both the old and the new branch have: reported blocks above it are gone, or reported again
-  // below. May be -1: everything is gone.
+  // The highest block that the old and the new branch share. Blocks above it are orphaned unless `blocks` lists them
+  // again. -1 when the branches share no block; none when there was no reorg.
   std::optional<std::int64_t> reorged_to;
-  // Blocks between the last update's and these were not delivered: the node was away for too long, or the subscriber
-  // was too slow.
+  // Some blocks between the previous update and this one were not delivered: the follower was too far behind, or the
+  // subscriber was too slow.
   bool missed = false;
   // New blocks, in order, each the parent of the next, with their transactions and the endpoint that has them.
   std::vector<Block> blocks;
 };
 
-// One update in place of two: reorged as deep as the deeper one, with the later one's blocks.
+// Merges two updates into one: the deeper reorg of both, with the blocks of the later one.
 ChainUpdate merge_missed(const ChainUpdate& earlier, const ChainUpdate& later);
 
 class BlockSubscription {
@@ -47,7 +47,7 @@ class BlockSubscription {
     std::string subscriber;  // the same
     std::size_t limit = 16;  // updates that may wait
     BackoffOptions backoff;
-    std::chrono::milliseconds stop_grace{500};  // for the update that is being delivered when stop is called
+    std::chrono::milliseconds stop_grace{500};  // for the update in delivery when stop is called
   };
 
   BlockSubscription(Executor executor, Options options, Subscriber subscriber, Metrics& metrics);

@@ -24,8 +24,8 @@ std::optional<Bytes> from_text(std::string_view text) {
   return std::move(*bytes);
 }
 
-// The depth is bounded by the parser. Members with the name that nodes give it come before any others, which may be
-// hashes and addresses.
+// The parser bounds the depth. Members with the names that nodes use come first: other members may hold hashes or
+// addresses.
 std::optional<Bytes> search(const boost::json::value& value) {
   if (value.is_string()) return from_text(value.get_string());
   const auto* object = value.if_object();
@@ -49,7 +49,7 @@ std::string_view context_text(const Error& error, std::string_view key) {
   return {};
 }
 
-// What the contract said; the endpoint's own words when there is nothing to decode.
+// The contract's reason; the endpoint's message when there is nothing to decode.
 std::string reason_of(const Error& cause, const std::optional<Bytes>& data) {
   if (data && !data->empty()) return revert_reason(*data);
   std::string_view words = cause.message;
@@ -86,7 +86,7 @@ Error call_error(Error error) {
     case SubmitClass::kInsufficientFunds:
       return {ErrorKind::kUnprocessable,
               "insufficient_funds",
-              fmt::format("the sender cannot pay for it: {}", error.message),
+              fmt::format("the sender cannot pay for the transaction: {}", error.message),
               {},
               {}};
     default:

@@ -1,4 +1,4 @@
-// Why a call or an estimate failed, out of the many ways in which nodes say that a contract said no.
+// Why a call or an estimate failed. Each node software reports a revert in its own way.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace fencepost::evm {
 
-// An error of JsonRpcClient as a caller wants it: kUnprocessable `would_revert` (with `revertReason`, and `revertData`
-// when there was any and it is not too long) for whatever fails in the execution, kUnprocessable `insufficient_funds`;
-// any other unchanged.
+// Classifies an error of JsonRpcClient. A failed execution becomes kUnprocessable `would_revert` with `revertReason`,
+// and with `revertData` when there is any and it is not too long. A lack of funds becomes kUnprocessable
+// `insufficient_funds`. Any other error is returned unchanged.
 Error call_error(Error error);
 
-// What the contract gave back with its revert, out of the `data` member of an error (JSON text): "0x…", "Reverted 0x…",
-// or either somewhere inside an object. Nothing when there is none; empty when it reverted without a word.
+// The bytes that the contract returned with its revert, from the `data` member of an error (JSON text): "0x…",
+// "Reverted 0x…", or either somewhere inside an object. Nothing when there are none; empty for "0x".
 std::optional<Bytes> revert_data(std::string_view data);
 
 }  // namespace fencepost::evm

@@ -29,7 +29,7 @@ std::string context(const Error& error, std::string_view key) {
   return "(none)";
 }
 
-TEST(call_error, reverts_are_recognised_however_they_are_told) {
+TEST(call_error, reverts_of_every_node_software_are_recognised) {
   struct Case {
     std::string name;
     Error error;
@@ -69,13 +69,13 @@ TEST(call_error, reverts_are_recognised_however_they_are_told) {
   }
 }
 
-TEST(call_error, an_empty_purse_is_no_revert) {
+TEST(call_error, insufficient_funds_are_not_a_revert) {
   EXPECT_EQ(call_error(rpc_error("-32003", "Insufficient funds for gas * price + value")).code, "insufficient_funds");
   EXPECT_EQ(call_error(rpc_error("-32004", "Upfront cost exceeds account balance")).code, "insufficient_funds");
   EXPECT_EQ(call_error(rpc_error("3", "execution reverted: insufficient funds")).code, "would_revert");
 }
 
-TEST(call_error, everything_else_stays_as_it_is) {
+TEST(call_error, other_errors_are_returned_unchanged) {
   const auto gone =
       unavailable("rpc_unavailable", "no RPC endpoint answered; execution reverted").with("reach", "nowhere");
   EXPECT_EQ(call_error(gone), gone);

@@ -15,7 +15,7 @@ std::vector<std::string> reveal(const std::vector<Secret>& urls) {
   return out;
 }
 
-// Enough for the depth that makes final, with as much again for reorgs.
+// The depth of finality, and the same again for reorgs.
 std::size_t window_for(const FinalityRule& rule) {
   constexpr std::size_t kLeast = 256;
   return std::max(kLeast, rule.kind == FinalityRule::Kind::kDepth ? 2 * std::size_t{rule.depth} : 0);
@@ -64,10 +64,10 @@ awaitable<std::optional<FinalBlock>> Chain::final_block() {
   const auto tag = finality().kind == FinalityRule::Kind::kSafe ? BlockTag::kSafe : BlockTag::kFinalized;
   const auto block = co_await connector().block(tag);
   if (!block) {
-    log::warn("no endpoint names the final block", block.error(), {{"chain", name()}});
+    log::warn("no endpoint reports the final block", block.error(), {{"chain", name()}});
     co_return std::nullopt;
   }
-  // Asked again: the window may have moved meanwhile.
+  // Read the window again: it may have changed during the await.
   const auto ours = follower_.window().contains(block->header.number, block->header.hash);
   if (ours == false) co_return std::nullopt;
   co_return FinalBlock{block->header.number, block->endpoint};
@@ -76,7 +76,7 @@ awaitable<std::optional<FinalBlock>> Chain::final_block() {
 awaitable<> Chain::start() {
   co_await on_loop(home_, [this]() -> awaitable<> {
     if (auto checked = co_await rpc_.check_chain_id(static_cast<std::uint64_t>(id())); !checked) {
-      log::error("the chain is not as configured", checked.error(), {{"chain", name()}});
+      log::error("the check of the chain id failed", checked.error(), {{"chain", name()}});
     }
     follower_.start();
   });

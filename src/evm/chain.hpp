@@ -1,7 +1,7 @@
-// One chain as this node sees it: its endpoints, the headers it has read, the walk along its blocks, and which of them
-// are final. No domain owns it; every domain that needs the chain shares this one.
+// One chain as this node sees it: its endpoints, its stored headers, the block follower, and which blocks are final.
+// All domains that need the chain share this object; none owns it.
 //
-// Everything runs on one loop, home(). Other loops may call only what says so.
+// Pinned to one loop, home(). Other loops may call only the members marked "Any loop".
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ struct ChainOptions {
   FinalityRule finality;
 };
 
-// What a node knows about a chain.
+// A node's current view of a chain.
 struct ChainStatus {
   std::int64_t chain_id = 0;
   std::string name;
@@ -46,7 +46,7 @@ struct ChainStatus {
 // The highest final block on the node's own branch.
 struct FinalBlock {
   std::int64_t number = 0;
-  Endpoint endpoint;  // the one that named it; none: counted from the node's own head
+  Endpoint endpoint;  // the one that reported it; none: counted from the node's own head
 };
 
 class Chain {
@@ -72,12 +72,12 @@ class Chain {
   ChainConnector& connector() { return connector_; }
   BlockFollower& follower() { return follower_; }
 
-  // Nothing while it cannot be said: no head yet, a chain shorter than the depth, or a tag that no endpoint gives or
-  // that names a block which is not on the node's own branch. On home().
+  // Nothing while the final block is unknown: there is no head yet, the chain is shorter than the depth, no endpoint
+  // reports the tag, or the tag's block is not on the node's own branch. On home().
   awaitable<std::optional<FinalBlock>> final_block();
 
-  // Any loop. Domains subscribe to the follower before start. An endpoint with another chain's id is logged and left
-  // out; a chain that does not answer is waited for.
+  // Any loop. Requires: the domains have subscribed to the follower. Logs an endpoint that reports another chain id and
+  // does not use it. When no endpoint answers, the follower keeps polling.
   awaitable<> start();
   awaitable<> stop();
 

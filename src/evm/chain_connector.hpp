@@ -1,9 +1,9 @@
-// What Fencepost asks of a chain, and nothing about how it is asked.
+// The interface to a chain, independent of the protocol.
 //
-// Hashes and addresses are lowercase with 0x, checked on the way in. Every answer that later questions must agree
-// with says which endpoint gave it; an endpoint index that is passed in pins the question to that endpoint.
+// Hashes and addresses are lowercase with 0x, and are checked when they arrive. An answer names the endpoint that gave
+// it where later calls must be consistent with it; passing an endpoint index sends the call to that endpoint only.
 //
-// Pinned to one loop. No method throws for what the chain says or fails to say: that is a Result.
+// Pinned to one loop. No method throws for an error or a missing answer of the chain: those are in the Result.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace fencepost::evm {
 
-using Endpoint = std::optional<std::size_t>;  // none: whoever answers
+using Endpoint = std::optional<std::size_t>;  // none: the first endpoint that answers
 
 struct BlockHeader {
   std::int64_t number = 0;
@@ -52,7 +52,7 @@ struct Receipt {
   std::size_t endpoint = 0;
 };
 
-// What an endpoint says of a transaction, mined or not.
+// An endpoint's view of a transaction, mined or not.
 struct TransactionInfo {
   std::string hash;
   std::string from;
@@ -74,17 +74,17 @@ struct CallRequest {
 
 struct FeeHistory {
   Uint256 next_base_fee;
-  std::vector<Uint256> tips;  // the asked-for percentile's tip of each block, oldest first
+  std::vector<Uint256> tips;  // each block's tip at the requested percentile, oldest first
 };
 
 enum class BlockTag { kLatest, kSafe, kFinalized };
 enum class NonceTag { kLatest, kPending };
 
-// How one broadcast ended.
+// The outcome of one broadcast.
 struct SendResult {
   SubmitClass outcome = SubmitClass::kUnknown;
-  std::string message;            // the endpoint's own words; empty when accepted
-  Reach reach = Reach::kUnknown;  // for outcomes other than kAccepted: whether it may be out there all the same
+  std::string message;            // the endpoint's message; empty when accepted
+  Reach reach = Reach::kUnknown;  // for other outcomes than kAccepted: whether an endpoint may have it
 };
 
 class ChainConnector {
@@ -93,20 +93,20 @@ class ChainConnector {
 
   virtual std::int64_t chain_id() const = 0;
 
-  // Errors as JsonRpcClient::call, and kUnavailable `bad_rpc_result` for an answer that is not what was asked for: so
-  // it is with every method here. A tag the chain does not know (`safe` on a chain without it) is rpc_error.
+  // Errors, of every method: as JsonRpcClient::call, and kUnavailable `bad_rpc_result` for an answer that does not
+  // match the call. A tag that the chain does not know (`safe` on a chain without it) is rpc_error.
   virtual awaitable<Result<Block>> block(BlockTag tag, Endpoint endpoint = {}) = 0;
-  // The blocks first … first + count - 1, as far as the endpoint has them: shorter when it does not.
+  // The blocks first … first + count - 1; shorter when the endpoint does not have all of them.
   virtual awaitable<Result<std::vector<Block>>> blocks(std::int64_t first, std::size_t count,
                                                        Endpoint endpoint = {}) = 0;
   virtual awaitable<Result<std::optional<Block>>> block_by_hash(std::string hash, Endpoint endpoint = {}) = 0;
 
-  // The receipts of those of `tx_hashes` that are in the block, in any order; each is checked to name that block. What
-  // is missing is not in it as far as the endpoint knows: it may never have been, or the block is there no more.
+  // The receipts of the `tx_hashes` that are in the block, in any order; each is checked to name that block. A missing
+  // receipt means that the endpoint does not see the transaction in that block, or no longer has the block.
   virtual awaitable<Result<std::vector<Receipt>>> receipts_in_block(std::string block_hash,
                                                                     std::vector<std::string> tx_hashes,
                                                                     std::size_t endpoint) = 0;
-  // One answer for each hash, in order; nothing: not mined, as far as that endpoint knows.
+  // One answer for each hash, in order; nothing when the transaction is not mined as far as that endpoint knows.
   virtual awaitable<std::vector<Result<std::optional<Receipt>>>> receipts(std::vector<std::string> tx_hashes,
                                                                           Endpoint endpoint = {}) = 0;
   virtual awaitable<Result<std::optional<TransactionInfo>>> transaction(std::string tx_hash,
@@ -133,7 +133,7 @@ class ChainConnector {
   virtual awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile) = 0;
   virtual awaitable<Result<Uint256>> gas_price() = 0;
 
-  // Whether the endpoint says that it is still fetching the chain's past. A connector that cannot tell says no.
+  // Whether the endpoint reports that it is still syncing. A connector that cannot know returns false.
   virtual awaitable<Result<bool>> syncing(Endpoint endpoint = {}) {
     static_cast<void>(endpoint);
     co_return false;

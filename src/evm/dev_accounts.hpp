@@ -1,5 +1,5 @@
 // The accounts of the mnemonic that every development chain uses: "test test test test test test test test test test
-// test junk". Everybody has their keys, so they are worth nothing anywhere else.
+// test junk". Their keys are public: never use them on a real chain.
 #pragma once
 
 #include <span>

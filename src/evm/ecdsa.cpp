@@ -25,7 +25,7 @@ Context make_context() {
   const bool blinded =
       secp256k1_context_randomize(context.get(), reinterpret_cast<const unsigned char*>(seed.data())) == 1;
   OPENSSL_cleanse(seed.data(), seed.size());
-  if (!blinded) throw Exception(internal("ecdsa_context", "libsecp256k1 refuses to blind its context"));
+  if (!blinded) throw Exception(internal("ecdsa_context", "libsecp256k1 cannot blind its context"));
   return context;
 }
 
@@ -70,7 +70,7 @@ Result<Address> recover_address(const Hash32& hash, const Signature& signature) 
   if (secp256k1_ecdsa_recoverable_signature_parse_compact(context, &recoverable, compact.data(),
                                                           signature.y_parity ? 1 : 0) != 1 ||
       secp256k1_ecdsa_recover(context, &key, &recoverable, hash.data()) != 1) {
-    return fail(bad_signature("no key can have made this signature"));
+    return fail(bad_signature("the signature does not recover to any key"));
   }
   return address_of(key);
 }

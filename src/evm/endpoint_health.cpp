@@ -17,7 +17,7 @@ constexpr std::chrono::hours kLongestRetryAfter{1};
 Result<std::string> endpoint_label(const std::string& url) {
   const auto parsed = boost::urls::parse_uri(url);
   if (!parsed || parsed->encoded_host().empty()) {
-    return fail(invalid("bad_url", "an RPC endpoint's URL does not parse; expected http(s)://host[:port]/path"));
+    return fail(invalid("bad_url", "an RPC endpoint's URL is malformed; expected http(s)://host[:port]/path"));
   }
   return std::string(parsed->encoded_host_and_port());
 }
@@ -25,11 +25,11 @@ Result<std::string> endpoint_label(const std::string& url) {
 EndpointHealth::EndpointHealth(const std::vector<std::string>& urls, const BackoffOptions& cooldown, const Clock& clock,
                                Random& random)
     : clock_(clock) {
-  if (urls.empty()) throw Exception(invalid("no_endpoints", "a chain needs at least one RPC endpoint"));
+  if (urls.empty()) throw Exception(invalid("no_endpoints", "rpc_urls: expected at least one RPC endpoint, got none"));
   for (const auto& url : urls) {
     auto label = endpoint_label(url);
     if (!label) throw Exception(std::move(label.error()));
-    // Two keys at one provider are two endpoints.
+    // Two API keys at one provider are two endpoints with the same host.
     const auto same = std::ranges::count_if(endpoints_, [&](const Entry& other) {
       return other.status.label == *label || other.status.label.starts_with(*label + "#");
     });
@@ -60,7 +60,7 @@ bool EndpointHealth::succeeded(std::size_t index, std::chrono::microseconds took
   status.consecutive_failures = 0;
   status.failing_since.reset();
   status.cooling_until.reset();
-  // A fifth of the newest: about five answers back.
+  // Weight 1/5 for the newest answer: averages over about five answers.
   status.latency = status.latency.count() == 0 ? took : (status.latency * 4 + took) / 5;
   backoff.reset();
   return failed_before;
@@ -70,7 +70,7 @@ bool EndpointHealth::failed(std::size_t index, std::chrono::seconds at_least) {
   auto& [status, backoff] = endpoints_[index];
   ++status.consecutive_failures;
   if (!status.failing_since) status.failing_since = clock_.now();
-  // Never less than half of the ceiling: a pause that jitter made zero would be none.
+  // At least half of the ceiling: full jitter could make the pause zero.
   const auto half = backoff.ceiling() / 2;
   const auto pause = half + backoff.next() / 2;
   const auto asked = std::min<std::chrono::milliseconds>(at_least, kLongestRetryAfter);

@@ -1,8 +1,8 @@
-// The JSON-RPC servers of one chain and how they have behaved lately. Belongs to one loop.
+// The health of one chain's JSON-RPC endpoints. Pinned to one loop.
 //
-// The configured order is the order of preference: reads from one server are consistent with each other, reads
-// from whichever is fastest at the moment are not. A server that fails is left alone for a while that grows with
-// each failure in a row, and comes back into its place afterwards.
+// The configured order is the order of preference: reads from one endpoint are consistent with each other, reads from
+// the currently fastest one are not. An endpoint that fails is not used during a cooldown, which grows with each
+// failure in a row; after that it has its old position again.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ struct EndpointStatus {
   std::size_t consecutive_failures = 0;
   std::optional<TimePoint> failing_since;  // the first of them
   std::optional<TimePoint> cooling_until;  // none: in use
-  std::chrono::microseconds latency{0};    // moving average; 0: not asked yet
-  bool wrong_chain = false;                // never asked until a later check clears it
+  std::chrono::microseconds latency{0};    // moving average; 0: not used yet
+  bool wrong_chain = false;                // not used until a later check clears it
 };
 
 class EndpointHealth {
@@ -37,13 +37,13 @@ class EndpointHealth {
   const std::string& label(std::size_t index) const { return endpoints_[index].status.label; }
   EndpointStatus status(std::size_t index) const;
 
-  // Whom to ask, in this order: those in use as configured, then those that cool down, the soonest to come back
-  // first: a server that may be well again is better than no answer. Empty when all are on a wrong chain.
+  // The endpoints to try, in order: those in use as configured, then those in cooldown, the one whose cooldown ends
+  // first in front, since it may have recovered. Empty when all are on a wrong chain.
   std::vector<std::size_t> candidates() const;
 
   // Both return whether the endpoint changed between answering and failing; it starts as answering.
   bool succeeded(std::size_t index, std::chrono::microseconds took);
-  // Left alone for at least `at_least` (what a Retry-After said).
+  // The cooldown lasts at least `at_least` (the value of Retry-After).
   bool failed(std::size_t index, std::chrono::seconds at_least = std::chrono::seconds(0));
   void set_wrong_chain(std::size_t index, bool wrong) { endpoints_[index].status.wrong_chain = wrong; }
 
@@ -57,7 +57,7 @@ class EndpointHealth {
   std::vector<Entry> endpoints_;
 };
 
-// "host:port" of a URL, without scheme's default port, credentials, path and query. Errors: `bad_url`.
+// "host:port" of a URL, without the scheme's default port, credentials, path and query. Errors: `bad_url`.
 Result<std::string> endpoint_label(const std::string& url);
 
 }  // namespace fencepost::evm

@@ -24,7 +24,7 @@ TEST_F(EndpointHealthTest, the_configured_order_is_the_order_of_preference) {
   EXPECT_EQ(health_.candidates(), (Order{0, 1, 2}));
 }
 
-TEST_F(EndpointHealthTest, who_fails_goes_last_and_comes_back) {
+TEST_F(EndpointHealthTest, an_endpoint_that_fails_is_tried_last_until_its_cooldown_ends) {
   health_.failed(0);
   EXPECT_EQ(health_.candidates(), (Order{1, 2, 0}));
   EXPECT_TRUE(health_.status(0).cooling_until);
@@ -33,7 +33,7 @@ TEST_F(EndpointHealthTest, who_fails_goes_last_and_comes_back) {
   EXPECT_FALSE(health_.status(0).cooling_until);
 }
 
-TEST_F(EndpointHealthTest, each_failure_in_a_row_costs_more_up_to_the_cap) {
+TEST_F(EndpointHealthTest, the_cooldown_grows_with_each_failure_in_a_row_up_to_the_cap) {
   std::chrono::microseconds least{0};
   for (const auto ceiling : {1s, 2s, 4s, 8s, 8s}) {
     health_.failed(0);
@@ -49,7 +49,7 @@ TEST_F(EndpointHealthTest, each_failure_in_a_row_costs_more_up_to_the_cap) {
   EXPECT_LE(*health_.status(0).cooling_until - clock_.now(), 1s);
 }
 
-TEST_F(EndpointHealthTest, a_server_that_names_its_time_gets_it_within_reason) {
+TEST_F(EndpointHealthTest, retry_after_sets_the_cooldown_within_bounds) {
   health_.failed(0, 30s);
   EXPECT_EQ(*health_.status(0).cooling_until, clock_.now() + 30s);
   health_.failed(1, std::chrono::hours(1000));

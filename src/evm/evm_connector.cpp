@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kMaxSendBytes = 1024 * 1024;  // of raw transactions in one request
 
-// Up to here a batch of single receipts is less to carry than all the receipts of a block.
+// Up to this many, a batch of single receipts is smaller than all receipts of a block.
 constexpr std::size_t kFewReceipts = 8;
-// Blocks in one request.
+// Blocks requested in one batch.
 constexpr std::size_t kBlocksAtOnce = 50;
 
 Error mismatched_result(std::string message) {
@@ -57,7 +57,7 @@ boost::json::object call_object(const CallRequest& call) {
   return object;
 }
 
-// An answer, read by `parse`; a failed one as it is.
+// Parses a successful answer with `parse`; passes an error on unchanged.
 template <class Parse>
 auto read(Result<RpcValue> answer, Parse parse) -> decltype(parse(*answer)) {
   if (!answer) return fail(std::move(answer.error()));
@@ -85,7 +85,7 @@ SendResult send_result(const Result<RpcValue>& answer, const std::string& raw) {
       return {.outcome = SubmitClass::kAccepted, .message = {}, .reach = Reach::kAnswered};
     }
     return {.outcome = SubmitClass::kUnknown,
-            .message = fmt::format("the endpoint answered with something that is not its hash: {}",
+            .message = fmt::format("the endpoint did not answer with the transaction's hash, but with {}",
                                    quote(answer->text(), 100)),
             .reach = Reach::kUnknown};
   }
@@ -147,7 +147,7 @@ awaitable<Result<std::vector<Block>>> EvmConnector::blocks(std::int64_t first, s
         block = fail(mismatched_result(fmt::format("asked for block {}, got {}", wanted, (*block)->header.number)));
       }
       if (!block && found.empty()) co_return fail(std::move(block.error()));
-      // What an endpoint does not have, and what another one gave in its place, is left for another question.
+      // Stop at the first block that the endpoint does not have or that another endpoint answered.
       if (!block || !*block || (endpoint && (*block)->endpoint != *endpoint)) co_return found;
       endpoint = (*block)->endpoint;
       found.push_back(std::move(**block));
@@ -188,8 +188,8 @@ awaitable<Result<std::vector<Receipt>>> EvmConnector::receipts_in_block(std::str
   auto found = co_await single_receipts(tx_hashes, endpoint);
   if (found) co_return in_block(std::move(*found), block_hash);
   if (found.error().code != "rpc_unavailable" || endpoint_count() == 1) co_return found;
-  // The endpoint is gone. Another one's receipts are as good if they name the same block; if any is missing it may
-  // just not be that far, so that is no answer.
+  // The endpoint does not answer. Another one's receipts are as good if they name the same block. If any is missing,
+  // that endpoint may just lag, so its receipts are not used.
   auto others = co_await single_receipts(tx_hashes, std::nullopt);
   if (!others) co_return found;
   auto same = in_block(std::move(*others), block_hash);
@@ -218,7 +218,7 @@ awaitable<std::vector<Result<std::optional<Receipt>>>> EvmConnector::receipts(st
     auto& result = results[i];
     if (!result || !*result || (*result)->tx_hash == tx_hashes[i]) continue;
     result = fail(mismatched_result(
-        fmt::format("asked for the receipt of {}, got that of {}", tx_hashes[i], (*result)->tx_hash)));
+        fmt::format("asked for the receipt of {}, got the receipt of {}", tx_hashes[i], (*result)->tx_hash)));
   }
   co_return results;
 }
@@ -236,7 +236,7 @@ awaitable<std::vector<SendResult>> EvmConnector::send(std::vector<std::string> r
   std::vector<SendResult> results;
   results.reserve(raw.size());
   while (results.size() < raw.size()) {
-    // Servers refuse requests over some megabytes: as many as fit, but at least one.
+    // Servers refuse requests over some megabytes, so send as many as fit, but at least one.
     std::vector<RpcCall> calls;
     std::size_t bytes = 0;
     const auto first = results.size();

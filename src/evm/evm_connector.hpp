@@ -1,12 +1,12 @@
 // ChainConnector by Ethereum JSON-RPC, over the endpoints of a JsonRpcClient.
 //
-// Some choices a caller may want to know of:
-//   blocks            come with transaction hashes only
-//   receipts          of few transactions are asked one by one in a batch, of many as all receipts of their block
-//                     (eth_getBlockReceipts) where the endpoint has that method; when the endpoint of
-//                     receipts_in_block is out of reach, another's are taken if it has all of them in that very block
-//   send              is one batch; servers work through a batch mostly in order, not always: a pool that refuses
-//                     gaps may answer nonce_too_high for one that has overtaken another
+// How it asks:
+//   blocks            contain transaction hashes only
+//   receipts          of few transactions are requested one by one in a batch, of many by eth_getBlockReceipts where
+//                     the endpoint has that method. When the endpoint of receipts_in_block does not answer, another
+//                     one's receipts are used if it has all of them in that very block
+//   send              is one batch. Servers mostly process a batch in order, but not always: a pool that refuses gaps
+//                     may answer nonce_too_high for a transaction that has overtaken another
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace fencepost::evm {
 
 class EvmConnector final : public ChainConnector {
  public:
-  // Keeps the reference.
+  // Keeps the reference: `rpc` must outlive the connector.
   EvmConnector(JsonRpcClient& rpc, std::int64_t chain_id);
 
   std::int64_t chain_id() const override { return chain_id_; }
@@ -48,13 +48,13 @@ class EvmConnector final : public ChainConnector {
 
  private:
   awaitable<Result<RpcValue>> ask(std::string method, boost::json::array params, Endpoint endpoint);
-  // One at a time where there is only one: not every server takes batches.
+  // A single call is not sent as a batch: not every server accepts batches.
   awaitable<std::vector<Result<RpcValue>>> ask_all(std::vector<RpcCall> calls, Endpoint endpoint);
-  // Nothing: the endpoint has no such method, or did not find the block by it.
+  // Nothing when the endpoint does not have the method or does not find the block.
   awaitable<Result<std::optional<std::vector<Receipt>>>> block_receipts(const std::string& block_hash,
                                                                         const std::vector<std::string>& tx_hashes,
                                                                         std::size_t endpoint);
-  // Those that are there.
+  // The receipts that the endpoint has; missing ones are left out.
   awaitable<Result<std::vector<Receipt>>> single_receipts(const std::vector<std::string>& tx_hashes, Endpoint endpoint);
 
   JsonRpcClient& rpc_;

@@ -27,7 +27,7 @@ struct Refusal {
   json data = nullptr;
 };
 
-// A node that answers calls, alone and in batches, as a function says.
+// A node that answers single calls and batches with the results of a function.
 class Node {
  public:
   using Answer = std::function<json(const std::string& method, const boost::json::array& params)>;
@@ -38,7 +38,7 @@ class Node {
         }) {}
 
   std::string url() const { return server_.url("/"); }
-  // The methods of each HTTP request, joined by spaces, since the last time.
+  // The methods of each HTTP request since the last call, joined by spaces.
   std::vector<std::string> take_requests() {
     const std::lock_guard lock(mutex_);
     return std::exchange(requests_, {});
@@ -172,7 +172,7 @@ TEST_F(EvmConnectorTest, a_tag_gives_a_block) {
   EXPECT_THAT(safe.error().message, HasSubstr("safe"));
 }
 
-TEST_F(EvmConnectorTest, blocks_come_in_order_and_as_far_as_there_are_any) {
+TEST_F(EvmConnectorTest, blocks_come_in_order_up_to_the_endpoints_head) {
   Node node(chain(120));
   connect({node.url()});
   const auto all = run(chain_().blocks(1, 120));
@@ -188,7 +188,7 @@ TEST_F(EvmConnectorTest, blocks_come_in_order_and_as_far_as_there_are_any) {
   EXPECT_THAT(node.take_requests(), ElementsAre("eth_getBlockByNumber"));
 }
 
-TEST_F(EvmConnectorTest, a_wrong_block_is_no_answer) {
+TEST_F(EvmConnectorTest, a_block_with_another_number_is_refused) {
   Node node([](const std::string&, const boost::json::array& params) -> json {
     const auto wanted = number(params.at(0));
     if (wanted == 5) return block(6);
@@ -197,12 +197,12 @@ TEST_F(EvmConnectorTest, a_wrong_block_is_no_answer) {
   });
   connect({node.url()});
   EXPECT_EQ(run(chain_().blocks(5, 3)).error().code, "bad_rpc_result");
-  EXPECT_EQ(run(chain_().blocks(3, 5))->size(), 2U) << "what came before it is good";
+  EXPECT_EQ(run(chain_().blocks(3, 5))->size(), 2U) << "the blocks before the wrong one are returned";
   EXPECT_EQ(run(chain_().blocks(15, 3)).error().code, "rpc_error");
   EXPECT_EQ(run(chain_().blocks(14, 3))->size(), 1U);
 }
 
-TEST_F(EvmConnectorTest, blocks_of_one_question_are_of_one_endpoint) {
+TEST_F(EvmConnectorTest, blocks_of_one_call_come_from_one_endpoint) {
   std::atomic<bool> well{true};
   Node first([&](const std::string& method, const boost::json::array& params) -> json {
     if (number(params.at(0)) >= 75) well = false;
@@ -216,7 +216,7 @@ TEST_F(EvmConnectorTest, blocks_of_one_question_are_of_one_endpoint) {
   EXPECT_EQ(blocks->size(), 50U);
   for (const auto& block : *blocks) EXPECT_EQ(block.endpoint, blocks->front().endpoint);
   connect({first.url(), second.url()});
-  EXPECT_FALSE(run(chain_().blocks(20, 3, 0))) << "a pinned question is asked nowhere else";
+  EXPECT_FALSE(run(chain_().blocks(20, 3, 0))) << "a pinned call goes to no other endpoint";
   EXPECT_EQ(run(chain_().blocks(20, 3, 1))->size(), 3U);
 }
 
@@ -254,7 +254,7 @@ TEST_F(EvmConnectorTest, few_receipts_are_asked_for_one_by_one) {
   connect({node.url()});
   const auto found = run(chain_().receipts_in_block(hash(1), {hash(0, 'c'), hash(1, 'c'), hash(200, 'c')}, 0));
   ASSERT_TRUE(found) << found.error().to_string();
-  ASSERT_EQ(found->size(), 1U) << "one is in another block, one nowhere";
+  ASSERT_EQ(found->size(), 1U) << "one is in another block, one is not mined";
   EXPECT_EQ(found->front().tx_hash, hash(0, 'c'));
   EXPECT_THAT(node.take_requests(),
               ElementsAre("eth_getTransactionReceipt eth_getTransactionReceipt eth_getTransactionReceipt"));
@@ -270,7 +270,7 @@ TEST_F(EvmConnectorTest, many_receipts_are_asked_for_by_block) {
   EXPECT_THAT(node.take_requests(), ElementsAre("eth_getBlockReceipts"));
 }
 
-TEST_F(EvmConnectorTest, a_node_without_block_receipts_is_asked_once) {
+TEST_F(EvmConnectorTest, block_receipts_are_tried_once_at_an_endpoint_without_them) {
   Node node(receipts_node(false));
   connect({node.url()});
   EXPECT_EQ(run(chain_().receipts_in_block(hash(1), names(20), 0))->size(), 10U);
@@ -287,7 +287,7 @@ TEST_F(EvmConnectorTest, a_block_that_is_gone_has_no_receipts) {
   EXPECT_THAT(*run(chain_().receipts_in_block(hash(9), names(20), 0)), IsEmpty());
 }
 
-TEST_F(EvmConnectorTest, receipts_of_an_endpoint_that_is_gone_come_from_another_if_it_has_them_all) {
+TEST_F(EvmConnectorTest, receipts_come_from_another_endpoint_if_it_has_all_of_them) {
   std::string gone;
   {
     Node node(receipts_node(true));
@@ -301,7 +301,7 @@ TEST_F(EvmConnectorTest, receipts_of_an_endpoint_that_is_gone_come_from_another_
   EXPECT_EQ(found->size(), 2U);
   EXPECT_EQ(found->front().endpoint, 1U);
   const auto partly = run(chain_().receipts_in_block(hash(1), {hash(0, 'c'), hash(200, 'c')}, 0));
-  ASSERT_FALSE(partly) << "the other may just not be that far";
+  ASSERT_FALSE(partly) << "the other endpoint may just lag";
   EXPECT_EQ(partly.error().code, "rpc_unavailable");
 }
 
@@ -323,7 +323,7 @@ TEST_F(EvmConnectorTest, each_receipt_has_its_own_answer) {
   EXPECT_THAT(run(chain_().receipts({})), IsEmpty());
 }
 
-TEST_F(EvmConnectorTest, a_transaction_is_told_of) {
+TEST_F(EvmConnectorTest, a_transaction_is_read_by_its_hash) {
   Node node([](const std::string& method, const boost::json::array& params) -> json {
     EXPECT_EQ(method, "eth_getTransactionByHash");
     if (text(params.at(0)) == hash(2)) return nullptr;
@@ -370,7 +370,7 @@ TEST_F(EvmConnectorTest, broadcasts_are_classified_each_on_its_own) {
   EXPECT_THAT(run(chain_().send({})), IsEmpty());
 }
 
-TEST_F(EvmConnectorTest, a_broadcast_that_reached_nobody_says_so) {
+TEST_F(EvmConnectorTest, a_broadcast_that_reached_no_endpoint_has_reach_nowhere) {
   std::string gone;
   {
     Node node(chain(1));
@@ -384,7 +384,7 @@ TEST_F(EvmConnectorTest, a_broadcast_that_reached_nobody_says_so) {
   EXPECT_FALSE(results[0].message.empty());
 }
 
-TEST_F(EvmConnectorTest, numbers_are_asked_for_where_they_are) {
+TEST_F(EvmConnectorTest, nonces_balances_and_gas_price_are_read) {
   const std::string who = "0x" + std::string(40, 'a');
   Node node([&](const std::string& method, const boost::json::array& params) -> json {
     if (method == "eth_gasPrice") return "0x3b9aca00";
@@ -403,7 +403,7 @@ TEST_F(EvmConnectorTest, numbers_are_asked_for_where_they_are) {
   EXPECT_EQ(run(chain_().gas_price()), Uint256(1'000'000'000));
 }
 
-TEST_F(EvmConnectorTest, calls_say_what_they_want_and_why_they_failed) {
+TEST_F(EvmConnectorTest, calls_send_their_fields_and_report_why_they_failed) {
   CallRequest wanted{
       .from = "0x" + std::string(40, 'a'), .to = "0x" + std::string(40, 'b'), .value = 5, .data = "0x12"};
   Node node([&](const std::string& method, const boost::json::array& params) -> json {
@@ -428,7 +428,7 @@ TEST_F(EvmConnectorTest, calls_say_what_they_want_and_why_they_failed) {
   EXPECT_EQ(run(chain_().estimate_gas(wanted)).error().code, "insufficient_funds");
 }
 
-TEST_F(EvmConnectorTest, fees_are_asked_for_as_every_node_understands) {
+TEST_F(EvmConnectorTest, the_fee_history_request_suits_every_node_software) {
   Node node([](const std::string& method, const boost::json::array& params) -> json {
     EXPECT_EQ(method, "eth_feeHistory");
     EXPECT_EQ(params.at(0), "0xa");
@@ -445,7 +445,7 @@ TEST_F(EvmConnectorTest, fees_are_asked_for_as_every_node_understands) {
   EXPECT_EQ(run(chain_().fee_history(10, 12.5))->tips, std::vector<Uint256>{2});
 }
 
-TEST_F(EvmConnectorTest, a_syncing_node_says_so) {
+TEST_F(EvmConnectorTest, a_syncing_node_is_reported) {
   std::atomic<bool> busy{true};
   Node node([&](const std::string&, const boost::json::array&) -> json {
     return busy ? json{{"currentBlock", "0x1"}} : json(false);

@@ -1,4 +1,4 @@
-// A chain that does as a test says: several endpoints, each with its own idea of the chain, and a store in memory.
+// A chain that a test controls: several endpoints, each with its own view of the chain, and a store in memory.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline std::string short_name(const BlockHeader& header) {
   return fmt::format("{}{}", header.hash[2], header.number);
 }
 
-// The branch of the i-th block is the i-th part of something like "aaaabb": it says where branches fork.
+// The parent may be on another branch: that is where branches fork.
 inline Block make_block(std::int64_t number, char branch, char parent_branch, std::int64_t timestamp = -1) {
   Block block;
   block.header = {number, hash_of(branch, number), number == 0 ? hash_of('0', 0) : hash_of(parent_branch, number - 1),
@@ -42,7 +42,7 @@ class FakeChain : public ChainConnector {
 
   explicit FakeChain(std::size_t endpoints = 1) : nodes(endpoints) {}
 
-  // Adds `count` blocks of that branch at an endpoint; `from` is where they begin (cutting off what is there).
+  // Adds `count` blocks of that branch at an endpoint. With `from`, first removes the blocks from that number on.
   void grow(std::size_t endpoint, std::int64_t count, char branch = 'a', std::int64_t from = -1,
             std::int64_t timestamp = -1) {
     auto& chain = nodes[endpoint].chain;
@@ -54,7 +54,7 @@ class FakeChain : public ChainConnector {
       chain.back().endpoint = endpoint;
     }
   }
-  // Makes another endpoint see the same, less the last `lag` blocks; the genesis always.
+  // Gives endpoint `to` the chain of `from` without the last `lag` blocks; it always keeps the genesis.
   void mirror(std::size_t from, std::size_t to, std::size_t lag = 0) {
     nodes[to].chain = nodes[from].chain;
     nodes[to].chain.resize(nodes[to].chain.size() - std::min(lag, nodes[to].chain.size() - 1));
@@ -119,8 +119,8 @@ class FakeChain : public ChainConnector {
 
   std::vector<Node> nodes;
   std::function<void()> before_fetch;
-  int polls = 0;    // questions for a head
-  int fetches = 0;  // questions for blocks
+  int polls = 0;    // requests for a head
+  int fetches = 0;  // requests for blocks
   std::size_t largest_fetch = 0;
   std::vector<std::size_t> asked;  // endpoints that gave a head
 

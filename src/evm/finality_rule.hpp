@@ -1,5 +1,5 @@
-// When a block of a chain counts as final: a number of blocks on top of it, or what the chain's nodes call safe or
-// finalized.
+// When a block of a chain counts as final: when it has a number of blocks on top of it, or when the chain's nodes
+// report it as safe or finalized.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct FinalityRule {
   friend bool operator==(const FinalityRule&, const FinalityRule&) = default;
 };
 
-// "20", "safe" or "finalized". kInvalid `bad_finality` for anything else.
+// Parses "20", "safe" or "finalized". Errors: kInvalid `bad_finality` for anything else.
 Result<FinalityRule> parse_finality_rule(std::string_view text);
 std::string to_string(const FinalityRule& rule);
 

@@ -5,7 +5,7 @@
 namespace fencepost::evm {
 namespace {
 
-TEST(finality_rule, is_printed_as_it_is_written) {
+TEST(finality_rule, is_parsed_and_printed_in_the_same_form) {
   for (const auto* text : {"1", "20", "100000", "safe", "finalized"}) {
     const auto rule = parse_finality_rule(text);
     ASSERT_TRUE(rule) << text;

@@ -9,7 +9,7 @@ namespace {
 
 using pg::Statement;
 
-// In one order everywhere: two nodes that save the same blocks wait for each other instead of deadlocking.
+// Sorted, so that two nodes that save the same blocks lock them in the same order and cannot deadlock.
 constexpr Statement kSave{"chain_header_save", R"(
   INSERT INTO chain_header (chain_id, hash, number, parent_hash, block_time, base_fee)
   SELECT $1, h.hash, h.number, h.parent_hash, h.block_time, h.base_fee::numeric

@@ -1,7 +1,7 @@
 // Block headers that outlive the process: one row for each block that any node has seen, insert-only, keyed by
 // (chain_id, hash).
 //
-// Pinned to one loop. What the database refuses or loses is thrown (pg/error.hpp); every method may be repeated.
+// Pinned to one loop. Methods throw database errors (pg/error.hpp). Each is safe to repeat.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,18 @@ class HeaderStore {
  public:
   virtual ~HeaderStore() = default;
 
-  // Keeps those that are new; a hash that is there already stays as it is.
+  // Stores the new headers; a header whose hash is already stored stays unchanged.
   virtual awaitable<> save(std::int64_t chain_id, std::vector<BlockHeader> headers) = 0;
 
-  // Those with number >= from_number, of every branch, lowest number first. No more than `limit`: then the highest.
+  // The headers with number >= from_number, of every branch, lowest number first. When there are more than `limit`, the
+  // highest ones.
   virtual awaitable<std::vector<BlockHeader>> recent(std::int64_t chain_id, std::int64_t from_number,
                                                      std::size_t limit) = 0;
 
   // The highest number on any branch; nothing when there is no header.
   virtual awaitable<std::optional<std::int64_t>> newest(std::int64_t chain_id) = 0;
 
-  // Forgets headers with number < below_number, the lowest first and no more than `limit`. How many they were.
+  // Deletes headers with number < below_number, the lowest first, at most `limit`. Returns how many it deleted.
   virtual awaitable<std::size_t> prune(std::int64_t chain_id, std::int64_t below_number, std::size_t limit) = 0;
 };
 

@@ -32,7 +32,7 @@ void with_store(const std::function<awaitable<>(HeaderStore&)>& body) {
   });
 }
 
-TEST(header_store, keeps_what_it_is_given) {
+TEST(header_store, returns_the_headers_that_were_saved) {
   with_store([](HeaderStore& store) -> awaitable<> {
     auto headers = run(1, 3);
     headers[0].base_fee = std::nullopt;
@@ -46,14 +46,14 @@ TEST(header_store, keeps_what_it_is_given) {
   });
 }
 
-TEST(header_store, nothing_to_save_is_fine) {
+TEST(header_store, an_empty_list_may_be_saved) {
   with_store([](HeaderStore& store) -> awaitable<> {
     co_await store.save(kChain, {});
     EXPECT_TRUE((co_await store.recent(kChain, 0, 100)).empty());
   });
 }
 
-TEST(header_store, what_is_there_stays_as_it_is) {
+TEST(header_store, a_stored_header_is_never_changed) {
   with_store([](HeaderStore& store) -> awaitable<> {
     const auto first = run(1, 2);
     co_await store.save(kChain, first);
@@ -66,7 +66,7 @@ TEST(header_store, what_is_there_stays_as_it_is) {
   });
 }
 
-TEST(header_store, branches_and_chains_live_side_by_side) {
+TEST(header_store, stores_several_branches_and_chains) {
   with_store([](HeaderStore& store) -> awaitable<> {
     co_await store.save(kChain, run(1, 3));
     co_await store.save(kChain, run(2, 4, 'b'));
@@ -85,7 +85,7 @@ TEST(header_store, a_limit_cuts_off_the_oldest) {
   });
 }
 
-TEST(header_store, forgets_in_bounded_steps) {
+TEST(header_store, deletes_at_most_limit_headers_at_a_time) {
   with_store([](HeaderStore& store) -> awaitable<> {
     co_await store.save(kChain, run(1, 10));
     co_await store.save(1, run(1, 10));
@@ -98,7 +98,7 @@ TEST(header_store, forgets_in_bounded_steps) {
   });
 }
 
-TEST(header_store, the_table_refuses_what_is_no_header) {
+TEST(header_store, the_table_refuses_malformed_headers) {
   with_store([](HeaderStore& store) -> awaitable<> {
     std::vector<std::pair<std::string, BlockHeader>> cases;
     const auto wrong = [&](std::string name, auto change) {

@@ -9,7 +9,7 @@ namespace fencepost::evm {
 namespace {
 
 Error not_linked(const BlockHeader& header) {
-  return conflict("not_linked", fmt::format("block {} ({}) does not follow the one before it, its parent is {}",
+  return conflict("not_linked", fmt::format("block {} ({}) does not link to the block before it; its parent is {}",
                                             header.number, header.hash, header.parent_hash));
 }
 

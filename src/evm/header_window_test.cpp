@@ -27,7 +27,7 @@ std::vector<std::string> hashes(const std::vector<BlockHeader>& headers) {
   return out;
 }
 
-TEST(header_window, an_empty_one_knows_nothing) {
+TEST(header_window, an_empty_window_has_no_headers) {
   const HeaderWindow window(4);
   EXPECT_EQ(window.head(), nullptr);
   EXPECT_EQ(window.bottom(), nullptr);
@@ -36,7 +36,7 @@ TEST(header_window, an_empty_one_knows_nothing) {
   EXPECT_THAT(window.confirmations(0, "0xa0"), IsEmpty());
 }
 
-TEST(header_window, extends_and_answers) {
+TEST(header_window, is_extended_by_new_headers) {
   HeaderWindow window(8);
   ASSERT_TRUE(window.apply(run(5, 7)));
   const auto applied = window.apply(run(8, 9));
@@ -57,7 +57,7 @@ TEST(header_window, extends_and_answers) {
   EXPECT_THAT(window.confirmations(4, "0xa4"), IsEmpty());
 }
 
-TEST(header_window, forgets_the_oldest_when_full) {
+TEST(header_window, drops_the_oldest_when_full) {
   HeaderWindow window(3);
   ASSERT_TRUE(window.apply(run(1, 2)));
   ASSERT_TRUE(window.apply(run(3, 10)));
@@ -78,7 +78,7 @@ TEST(header_window, a_branch_replaces_what_is_above_its_root) {
   EXPECT_EQ(window.size(), 7U);
 }
 
-TEST(header_window, a_shorter_branch_replaces_a_longer_one_when_told_so) {
+TEST(header_window, a_shorter_branch_replaces_a_longer_one) {
   HeaderWindow window(8);
   ASSERT_TRUE(window.apply(run(1, 6)));
   EXPECT_EQ(window.apply(run(3, 3, 'b', 'a'))->reorged_to, 2);
@@ -86,14 +86,14 @@ TEST(header_window, a_shorter_branch_replaces_a_longer_one_when_told_so) {
   EXPECT_EQ(window.find(4), nullptr);
 }
 
-TEST(header_window, the_same_blocks_again_are_a_reorg_to_where_they_begin) {
+TEST(header_window, the_same_blocks_again_are_a_reorg_to_the_parent_of_the_first) {
   HeaderWindow window(8);
   ASSERT_TRUE(window.apply(run(1, 6)));
   EXPECT_EQ(window.apply(run(5, 6))->reorged_to, 4);
   EXPECT_EQ(window.head()->hash, "0xa6");
 }
 
-TEST(header_window, what_does_not_link_is_refused_and_changes_nothing) {
+TEST(header_window, headers_that_do_not_link_are_refused_and_change_nothing) {
   HeaderWindow window(8);
   ASSERT_TRUE(window.apply(run(3, 6)));
   const std::vector<std::pair<std::string, std::vector<BlockHeader>>> cases{
@@ -117,7 +117,7 @@ TEST(header_window, what_does_not_link_is_refused_and_changes_nothing) {
   EXPECT_EQ(window.size(), 4U);
 }
 
-TEST(header_window, older_headers_are_taken_in_as_far_as_they_link) {
+TEST(header_window, older_headers_are_added_as_far_as_they_link) {
   HeaderWindow window(6);
   ASSERT_TRUE(window.apply(run(10, 11)));
   auto older = run(5, 9);

@@ -39,12 +39,12 @@ std::optional<std::string_view> context_of(const Error& error, std::string_view 
 
 std::chrono::seconds retry_after(const http::ClientResponse& response) {
   const auto text = response.header("Retry-After").value_or("");
-  std::int64_t seconds = 0;  // a date, the other form, is not worth the trouble: the backoff does
+  std::int64_t seconds = 0;  // the HTTP date form is ignored: the backoff covers it
   std::from_chars(text.data(), text.data() + text.size(), seconds);
   return std::chrono::seconds(std::max<std::int64_t>(seconds, 0));
 }
 
-// Statuses after which the body is not worth reading: the server, a proxy or a gatekeeper speaks, not the node.
+// Statuses whose body is not a JSON-RPC reply: they come from the HTTP server or a proxy, not from the node.
 bool is_refusal(unsigned status) {
   return status >= 500 || status == 401 || status == 402 || status == 403 || status == 404 || status == 407 ||
          status == 408 || status == 429 || (status >= 300 && status < 400);
@@ -52,7 +52,7 @@ bool is_refusal(unsigned status) {
 
 }  // namespace
 
-// What one endpoint made of a request: outcomes, or why there are none.
+// One attempt at one endpoint: the outcomes, or why there are none.
 struct JsonRpcClient::Attempt {
   std::vector<RpcOutcome> outcomes;
   std::optional<Error> failure;
@@ -85,7 +85,7 @@ JsonRpcClient::JsonRpcClient(http::Client& http, std::vector<std::string> endpoi
     const Metrics::Labels labels{{"chain", options_.chain}, {"endpoint", health_.label(i)}};
     endpoint_metrics_.push_back(
         {&metrics.latency("rpc_request_duration_seconds", "One HTTP exchange with an endpoint", labels),
-         &metrics.gauge("rpc_endpoint_latency_seconds", "Moving average of an endpoint's answers", labels),
+         &metrics.gauge("rpc_endpoint_latency_seconds", "Moving average of an endpoint's response time", labels),
          &metrics.gauge("rpc_endpoint_up", "1 when the endpoint answered the last request, 0 when it did not", labels),
          {}});
     endpoint_metrics_.back().up->Set(1);
@@ -181,7 +181,7 @@ void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::ch
   metrics.up->Set(attempt.failure ? 0 : 1);
   if (attempt.failure) {
     if (!health_.failed(endpoint, attempt.leave_alone)) return;
-    log::warn("RPC endpoint does not answer; its further failures are only counted", *attempt.failure,
+    log::warn("RPC endpoint does not answer; further failures are counted but not logged", *attempt.failure,
               {{"chain", options_.chain}, {"endpoint", before.label}});
     return;
   }
@@ -202,7 +202,7 @@ JsonRpcClient::Attempt JsonRpcClient::read(http::ClientResponse response, std::u
     attempt.failure =
         unavailable("http_status", fmt::format("HTTP status {}: {}", response.status, quote(response.body, 120)));
     attempt.leave_alone = retry_after(response);
-    attempt.sent = response.status >= 500 || response.status == 408;  // the others refuse before they act
+    attempt.sent = response.status >= 500 || response.status == 408;  // other statuses: no call was executed
     return attempt;
   }
   if (as_batch) {

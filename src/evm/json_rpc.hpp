@@ -1,9 +1,8 @@
 // JSON-RPC 2.0 over HTTP to the nodes of one chain, with failover.
 //
-// A call is asked of one endpoint after the other until one answers. An endpoint has not answered when the
-// connection or HTTP failed, when what came is not JSON-RPC, or when the error inside says that the server is
-// out of service for us (quota, overload). Every other error ("execution reverted", "nonce too low") is an
-// answer and is returned as it is.
+// The client tries one endpoint after the other until one answers. An endpoint has not answered when the connection or
+// HTTP failed, when the reply is not JSON-RPC, or when the error in the reply is about the server (quota, overload).
+// Every other error ("execution reverted", "nonce too low") is an answer and is returned unchanged.
 //
 // Pinned to the http::Client's loop.
 #pragma once
@@ -30,7 +29,7 @@
 namespace fencepost::evm {
 
 struct JsonRpcOptions {
-  std::string chain;                          // the label of its metrics and log lines
+  std::string chain;                          // the label in metrics and log lines
   std::size_t max_batch = 100;                // calls in one HTTP request; more are split
   std::chrono::milliseconds timeout{10'000};  // of one attempt at one endpoint
   BackoffOptions cooldown{.initial = std::chrono::milliseconds(1'000), .cap = std::chrono::milliseconds(60'000)};
@@ -42,10 +41,10 @@ struct RpcCall {
 };
 
 struct RpcCallOptions {
-  // Ask this endpoint only (RpcValue::endpoint() of an earlier answer): what one node has said may be unknown to
-  // another.
+  // Use only this endpoint (RpcValue::endpoint() of an earlier answer): another node may not know what this one
+  // reported.
   std::optional<std::size_t> endpoint;
-  // False: the calls must not be repeated once they may have reached an endpoint. Reads may, and so may
+  // False: the client must not repeat calls that may have reached an endpoint. Reads are repeatable, and so is
   // eth_sendRawTransaction, since the same bytes are the same transaction.
   bool repeatable = true;
   std::optional<std::chrono::milliseconds> timeout;
@@ -54,35 +53,35 @@ struct RpcCallOptions {
 // How far a failed call got.
 enum class Reach {
   kNowhere,   // certainly reached no endpoint
-  kUnknown,   // at least one attempt may have been carried out without us hearing of it
-  kAnswered,  // an endpoint answered with this error, and every attempt before it reached nobody
+  kUnknown,   // at least one attempt may have been executed without an answer
+  kAnswered,  // an endpoint answered with this error, and no earlier attempt reached an endpoint
 };
 
-// For errors of JsonRpcClient; kUnknown for any other.
+// How far the call behind an error of JsonRpcClient got; kUnknown for any other error.
 Reach reach_of(const Error& error);
 // The error code inside the answer; nothing when there was no answer.
 std::optional<std::int64_t> rpc_code(const Error& error);
 
 class JsonRpcClient {
  public:
-  // Keeps references: all of them outlive this. Throws as EndpointHealth does.
+  // Keeps references: all of them must outlive the client. Throws as EndpointHealth does.
   JsonRpcClient(http::Client& http, std::vector<std::string> endpoints, JsonRpcOptions options, const Clock& clock,
                 Random& random, Metrics& metrics);
 
   // Errors:
-  //   rpc_error        kUnprocessable: an endpoint answered with an error; its message is this one's, context has
+  //   rpc_error        kUnprocessable: an endpoint answered with an error; the message is the endpoint's, context has
   //                    rpcCode, data and endpoint
-  //   rpc_unavailable  kUnavailable: no endpoint answered; context says what the last one did
-  // reach_of() tells how far it got.
+  //   rpc_unavailable  kUnavailable: no endpoint answered; message and context describe the last failure
+  // reach_of() says how far the call got.
   awaitable<Result<RpcValue>> call(RpcCall call, RpcCallOptions options = {});
 
-  // One result for each call, in order; each part of a split batch is answered by one endpoint as a whole.
+  // One result for each call, in order. One endpoint answers each part of a split batch as a whole.
   awaitable<std::vector<Result<RpcValue>>> batch(std::vector<RpcCall> calls, RpcCallOptions options = {});
 
-  // eth_chainId, of one endpoint or of whoever answers.
+  // eth_chainId of one endpoint, or of the first endpoint that answers.
   awaitable<Result<std::uint64_t>> chain_id(RpcCallOptions options = {});
-  // Asks every endpoint; one on another chain is not used until a later check clears it. Errors: `wrong_chain`
-  // naming those endpoints, `rpc_unavailable` when none answered.
+  // Asks every endpoint. An endpoint on another chain is not used until a later check clears it. Errors: `wrong_chain`
+  // with the names of those endpoints, `rpc_unavailable` when none answered.
   awaitable<Result<void>> check_chain_id(std::uint64_t expected);
 
   std::size_t endpoint_count() const { return health_.size(); }

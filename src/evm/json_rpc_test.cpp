@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A node that answers as it is told. `answer` gets the parsed request and gives status and body.
+// A node with scripted answers. `answer` gets the parsed request and returns status and body.
 class ScriptedNode {
  public:
   using Answer = std::function<http::Response(const boost::json::value&)>;
@@ -52,7 +52,7 @@ boost::json::object error_for(const boost::json::value& call, int code, std::str
   return {{"jsonrpc", "2.0"}, {"id", call.at("id")}, {"error", {{"code", code}, {"message", message}}}};
 }
 
-// Echoes each call's method, alone or in a batch (backwards, since order means nothing there).
+// Echoes each call's method, alone or in a batch (in reverse order, which JSON-RPC allows).
 http::Response echo(const boost::json::value& request) {
   if (request.is_object()) return http::Response::json(200, result_for(request, request.at("method")));
   boost::json::array answers;
@@ -110,7 +110,7 @@ TEST_F(JsonRpcTest, a_call_is_asked_and_answered) {
   EXPECT_EQ(value->endpoint(), 0U);
 }
 
-TEST_F(JsonRpcTest, a_batch_is_one_request_whatever_order_the_answers_have) {
+TEST_F(JsonRpcTest, a_batch_is_one_request_and_its_answers_may_have_any_order) {
   ScriptedNode node(echo);
   connect({node.url()});
   const auto values = batch({"a", "b", "c"});
@@ -145,7 +145,7 @@ TEST_F(JsonRpcTest, each_item_of_a_batch_has_its_own_result) {
   EXPECT_EQ(rpc_code(values[1].error()), 3);
 }
 
-TEST_F(JsonRpcTest, application_errors_are_answers_not_reasons_to_ask_elsewhere) {
+TEST_F(JsonRpcTest, application_errors_are_answers_and_cause_no_failover) {
   for (const auto* message : {"execution reverted", "nonce too low", "already known", "insufficient funds for gas"}) {
     SCOPED_TRACE(message);
     ScriptedNode first(errors(-32000, message));
@@ -162,7 +162,7 @@ TEST_F(JsonRpcTest, application_errors_are_answers_not_reasons_to_ask_elsewhere)
   }
 }
 
-TEST_F(JsonRpcTest, sick_endpoints_are_passed_over) {
+TEST_F(JsonRpcTest, fails_over_from_failing_endpoints) {
   struct Case {
     std::string name;
     ScriptedNode::Answer answer;
@@ -194,7 +194,7 @@ TEST_F(JsonRpcTest, sick_endpoints_are_passed_over) {
     EXPECT_EQ(sick.requests(), 1);
     EXPECT_EQ(rpc_->endpoint_status(0).consecutive_failures, 1U);
     EXPECT_TRUE(call("eth_blockNumber"));
-    EXPECT_EQ(sick.requests(), 1) << "is left alone while it cools down";
+    EXPECT_EQ(sick.requests(), 1) << "not used during its cooldown";
 
     connect({sick.url()});
     const auto alone = call("eth_blockNumber");
@@ -204,7 +204,7 @@ TEST_F(JsonRpcTest, sick_endpoints_are_passed_over) {
   }
 }
 
-TEST_F(JsonRpcTest, sick_batches_are_passed_over) {
+TEST_F(JsonRpcTest, fails_over_from_failed_batches) {
   const std::vector<std::pair<std::string, ScriptedNode::Answer>> cases{
       {"one error for all", says(200, R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}})")},
       {"missing answer",
@@ -234,7 +234,7 @@ TEST_F(JsonRpcTest, sick_batches_are_passed_over) {
   }
 }
 
-TEST_F(JsonRpcTest, an_endpoint_that_is_not_there_is_passed_over) {
+TEST_F(JsonRpcTest, fails_over_from_an_unreachable_endpoint) {
   std::string nowhere;
   {
     ScriptedNode gone(echo);
@@ -249,7 +249,7 @@ TEST_F(JsonRpcTest, an_endpoint_that_is_not_there_is_passed_over) {
   EXPECT_EQ(reach_of(value.error()), Reach::kNowhere);
 }
 
-TEST_F(JsonRpcTest, an_endpoint_that_comes_back_is_used_again) {
+TEST_F(JsonRpcTest, an_endpoint_that_recovers_is_used_again) {
   std::atomic<bool> sick{true};
   ScriptedNode first([&](const boost::json::value& request) {
     return sick ? http::Response::text(503, "").with("Retry-After", "30") : echo(request);
@@ -264,7 +264,7 @@ TEST_F(JsonRpcTest, an_endpoint_that_comes_back_is_used_again) {
   EXPECT_EQ(call("x")->endpoint(), 0U);
 }
 
-// Accepts and reads, and then does as told: a TCP peer, for what a server of ours would not do.
+// A TCP peer that accepts, reads and then sends fixed bytes, for behaviour that http::Server does not have.
 class RawPeer {
  public:
   explicit RawPeer(std::string answer, bool close) : answer_(std::move(answer)), close_(close) {
@@ -298,7 +298,7 @@ class RawPeer {
   std::thread thread_;
 };
 
-TEST_F(JsonRpcTest, silent_and_half_closed_endpoints_are_passed_over) {
+TEST_F(JsonRpcTest, fails_over_from_silent_and_half_closed_endpoints) {
   RawPeer silent("", false);
   RawPeer half("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"jsonrpc\"", true);
   RawPeer closed("", true);
@@ -309,7 +309,7 @@ TEST_F(JsonRpcTest, silent_and_half_closed_endpoints_are_passed_over) {
   EXPECT_EQ(value->endpoint(), 3U);
 }
 
-TEST_F(JsonRpcTest, what_must_not_be_repeated_is_not) {
+TEST_F(JsonRpcTest, calls_that_are_not_repeatable_are_sent_once) {
   RawPeer silent("", false);
   ScriptedNode well(echo);
   connect({silent.url(), well.url()}, {.timeout = milliseconds(100)});
@@ -320,7 +320,7 @@ TEST_F(JsonRpcTest, what_must_not_be_repeated_is_not) {
   EXPECT_EQ(well.requests(), 0);
 }
 
-TEST_F(JsonRpcTest, a_refusal_after_an_attempt_of_unknown_fate_says_so) {
+TEST_F(JsonRpcTest, an_error_after_an_attempt_without_an_answer_has_reach_unknown) {
   RawPeer silent("", false);
   ScriptedNode poor(errors(-32000, "insufficient funds for gas"));
   connect({silent.url(), poor.url()}, {.timeout = milliseconds(100)});

@@ -1,4 +1,4 @@
-// Keccak-256, Ethereum's hash: SHA-3 with the padding it had before it became a standard, so not OpenSSL's SHA3-256.
+// Keccak-256, Ethereum's hash. Not OpenSSL's SHA3-256: Keccak-256 has the padding from before SHA-3 was standardised.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ Error duplicate(std::string_view address) {
   return conflict("duplicate_signer", fmt::format("there are two keys for {}; remove one", address));
 }
 
-// What is wrong with several files, as one error.
+// Collects the errors of several files into one error.
 class BadFiles {
  public:
   void add(const std::filesystem::path& file, const Error& error) {

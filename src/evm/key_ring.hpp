@@ -18,9 +18,9 @@
 
 namespace fencepost::evm {
 
-// Filled by one thread before the node's loops use it, and never changed afterwards: then any thread may look. Each
-// address has one signer; a second is kConflict `duplicate_signer`, since two keys of one address cannot be told apart
-// and one listed twice is a mistake. What fails to be added leaves the ring as it was. The runtime must outlive it.
+// One thread adds all keys before the node's loops use the ring; after that any thread may look up. Each address has
+// one signer: a second key is kConflict `duplicate_signer`, since it is a configuration mistake. A failed add leaves
+// the ring unchanged. The runtime must outlive the ring.
 class KeyRing {
  public:
   explicit KeyRing(Runtime& runtime) : runtime_(runtime) {}
@@ -28,21 +28,21 @@ class KeyRing {
   Result<void> add(std::unique_ptr<Signer> signer);
   Result<void> add(PrivateKey key);
 
-  // Plain keys in hex: for development only, which the caller has checked. The error says which one is wrong by its
-  // place in the list, the first being 1, and nothing of the key.
+  // Adds plain keys in hex. Requires: the caller has checked that this is a development node. An error names the key by
+  // its position in the list, starting at 1, and contains nothing of the key.
   Result<void> add_dev_keys(std::span<const Secret> keys);
 
-  // Opens every key file of the directory (keystore_file.hpp says which those are) with one password. BLOCKS for about
-  // a second and 256 MiB for each file at the usual cost: call it before the loops start, or from Runtime::offload.
-  // Gives the number of keys; 0 when there are no files. All files are tried; one error names each that does not open,
-  // with its reason, and then none is added:
+  // Opens every key file of the directory (see keystore_files) with one password. Returns the number of keys; 0 when
+  // there are no files. BLOCKS: each file takes about a second and 256 MiB at the usual cost, so call it before the
+  // loops start, or from Runtime::offload. Tries all files; when any fails, adds none and returns one error that names
+  // each failed file with its reason:
   //   kInvalid `bad_keystore`, `wrong_password`, `unsupported_keystore`, `cannot_read_keystore` (the code of the first)
   //   kConflict `duplicate_signer`
   Result<std::size_t> load_keystores(const std::filesystem::path& directory, const Secret& password);
 
-  // nullptr when this node has no key for it. Stored form only: lowercase with 0x.
+  // nullptr when this node has no key for the address. Requires: stored form, lowercase with 0x.
   Signer* find(std::string_view address) const;
-  // In order.
+  // All addresses, sorted.
   std::vector<std::string> addresses() const;
   std::size_t size() const { return signers_.size(); }
 

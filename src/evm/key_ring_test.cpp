@@ -68,7 +68,7 @@ TEST_F(KeyRingTest, names_every_file_that_does_not_open_and_adds_none) {
   EXPECT_EQ(ring_.size(), 0u);
 }
 
-TEST_F(KeyRingTest, bounds_what_it_says_about_bad_files) {
+TEST_F(KeyRingTest, the_error_lists_a_bounded_number_of_files) {
   for (int i = 0; i < 30; ++i) std::ofstream(dir_ / ("bad" + std::to_string(i))) << "x";
   const auto loaded = ring_.load_keystores(dir_.path(), Secret("pw"));
   ASSERT_FALSE(loaded);
@@ -108,7 +108,7 @@ TEST_F(KeyRingTest, names_a_bad_dev_key_by_its_place_only) {
   const std::vector<Secret> keys{Secret(dev_accounts()[0].private_key), Secret("0xsecret")};
   const auto added = ring_.add_dev_keys(keys);
   ASSERT_FALSE(added);
-  EXPECT_EQ(added.error().message, "key 2: a private key is 64 hex digits");
+  EXPECT_EQ(added.error().message, "key 2: a private key must be 64 hex digits");
   EXPECT_EQ(ring_.size(), 0u);
   const std::vector<Secret> twice{Secret(dev_accounts()[0].private_key), Secret(dev_accounts()[0].private_key)};
   EXPECT_EQ(ring_.add_dev_keys(twice).error().code, "duplicate_signer");

@@ -24,15 +24,15 @@ struct FreeCipher {
 }
 
 void derive_scrypt(const ScryptCost& cost, std::string_view password, const Bytes& salt, Wiped<32>& out) {
-  // OpenSSL keeps to RFC 7914, which asks for n < 2^(16 r). Wallets do not: the vector of the specification of these
-  // files itself has n = 2^18 with r = 1.
+  // OpenSSL enforces n < 2^(16 r) (RFC 7914). Wallets do not: even the test vector of the format's specification has
+  // n = 2^18 with r = 1.
   if (cost.r < 4 && cost.n >= std::uint64_t{1} << (16 * cost.r)) {
     CryptoPP::Scrypt().DeriveKey(out.bytes.data(), out.bytes.size(),
                                  reinterpret_cast<const CryptoPP::byte*>(password.data()), password.size(), salt.data(),
                                  salt.size(), cost.n, cost.r, cost.p);
     return;
   }
-  constexpr std::uint64_t kNoFurtherLimit = 2 * kMaxScryptMemory;  // check_cost has been passed
+  constexpr std::uint64_t kNoFurtherLimit = 2 * kMaxScryptMemory;  // check_cost has already bounded the memory
   if (EVP_PBE_scrypt(password.data(), password.size(), salt.data(), salt.size(), cost.n, cost.r, cost.p,
                      kNoFurtherLimit, out.bytes.data(), out.bytes.size()) != 1) {
     crypto_failed("scrypt");
@@ -48,7 +48,7 @@ void derive_pbkdf2(const Pbkdf2Cost& cost, std::string_view password, const Byte
 }
 
 void derive(const KeystoreJson& keystore, const Secret& password, Wiped<32>& out) {
-  // An empty Secret has no data at all, which not every library takes.
+  // An empty Secret may have a null pointer, which not every library accepts.
   const auto text = password.empty() ? std::string_view("") : password.reveal();
   if (const auto* scrypt = std::get_if<ScryptCost>(&keystore.cost)) {
     derive_scrypt(*scrypt, text, keystore.salt, out);
@@ -57,7 +57,7 @@ void derive(const KeystoreJson& keystore, const Secret& password, Wiped<32>& out
   }
 }
 
-// Encrypts and decrypts alike. `out` is as long as `in`.
+// Encrypts or decrypts: in CTR mode both are the same. Requires: `out` is as long as `in`.
 void aes_128_ctr(const Wiped<32>& derived, const std::array<std::uint8_t, 16>& iv, std::span<const std::uint8_t> in,
                  std::uint8_t* out) {
   const std::unique_ptr<EVP_CIPHER_CTX, FreeCipher> context(EVP_CIPHER_CTX_new());
@@ -99,10 +99,10 @@ Result<PrivateKey> decrypt_keystore(std::string_view text, const Secret& passwor
   const auto size = keystore->ciphertext.size();
   aes_128_ctr(derived, keystore->iv, keystore->ciphertext, plain.bytes.data() + (plain.bytes.size() - size));
   auto key = PrivateKey::from_bytes(plain.bytes);
-  if (!key) return fail(invalid("bad_keystore", "what the file contains is not a private key"));
+  if (!key) return fail(invalid("bad_keystore", "the decrypted content is not a private key"));
   const auto address = address_text(key->address());
   if (keystore->address && *keystore->address != address) {
-    return fail(invalid("bad_keystore", fmt::format("the file says that it is the key of {}, but it is that of {}",
+    return fail(invalid("bad_keystore", fmt::format("the file states the address {}, but its key belongs to {}",
                                                     *keystore->address, address)));
   }
   return key;

@@ -4,10 +4,10 @@
 //   ciphertext                          = AES-128-CTR (private key)
 //   mac                                 = Keccak-256 (key of the check, ciphertext)
 //
-// The mac does not cover the iv: that a damaged one is noticed is owed to the address in the file alone.
+// The mac does not cover the iv: only the address in the file reveals a damaged iv.
 //
-// Deriving is slow by design, about a second at the usual cost, and blocks: call from Runtime::offload or before the
-// loops start.
+// Both functions block: deriving the key is slow by design, about a second at the usual cost. Call them from
+// Runtime::offload or before the loops start.
 #pragma once
 
 #include <string>
@@ -21,12 +21,12 @@
 
 namespace fencepost::evm {
 
-// Errors, kInvalid: those of parse_keystore; `wrong_password`; `bad_keystore` also when what was decrypted is no key,
-// or not the key of the address that the file states. No error contains anything of the key or the password.
+// Errors, kInvalid: those of parse_keystore; `wrong_password`; `bad_keystore` also when the decrypted bytes are not a
+// key, or not the key of the address in the file. No error contains anything of the key or the password.
 Result<PrivateKey> decrypt_keystore(std::string_view text, const Secret& password);
 
-// The text of a new key file. The cost is for tests to lower; throws Exception "unsupported_keystore" when it is over
-// the bounds, since nothing could open the file.
+// The text of a new key file. Tests pass a lower cost. Throws Exception "unsupported_keystore" when the cost is over
+// the bounds, since decrypt_keystore would refuse the file.
 std::string encrypt_keystore(const PrivateKey& key, const Secret& password, Random& random, const KdfCost& cost = {});
 
 }  // namespace fencepost::evm

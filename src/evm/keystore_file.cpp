@@ -57,7 +57,7 @@ Result<fs::path> write_keystore(const fs::path& directory, const PrivateKey& key
     if (directory.has_parent_path()) fs::create_directories(directory.parent_path(), failure);
     if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
       return fail(
-          internal("cannot_write", fmt::format("cannot make {}: {}", directory.string(), std::strerror(errno))));
+          internal("cannot_write", fmt::format("cannot create {}: {}", directory.string(), std::strerror(errno))));
     }
   }
   const auto digits = address_text(key.address()).substr(2);

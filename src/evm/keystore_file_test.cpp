@@ -54,14 +54,14 @@ TEST(keystore_file, is_not_written_twice_for_one_address) {
   EXPECT_EQ(keystore_files(dir.path())->size(), 1u);
 }
 
-TEST(keystore_file, lists_what_is_meant_to_be_one) {
+TEST(keystore_file, lists_key_files_and_skips_hidden_and_unfinished_ones) {
   const test::TempDir dir("keystore");
   for (const auto* name : {"zzz", "aaa", ".hidden", "backup~", "half.new"}) std::ofstream(dir / name) << "x";
   fs::create_directory(dir / "subdirectory");
   EXPECT_EQ(keystore_files(dir.path()), (std::vector{dir / "aaa", dir / "zzz"}));
 }
 
-TEST(keystore_file, says_what_cannot_be_read) {
+TEST(keystore_file, names_a_file_or_directory_that_cannot_be_read) {
   const test::TempDir dir("keystore");
   const auto listed = keystore_files(dir / "missing");
   ASSERT_FALSE(listed);

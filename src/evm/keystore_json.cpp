@@ -37,8 +37,8 @@ std::string_view without_0x(std::string_view digits) {
   return digits.starts_with("0x") ? digits.substr(2) : digits;
 }
 
-// Finds the members of a key file. The first thing that is wrong is remembered, and from then on everything is empty,
-// so that the reader below lists the fields and nothing else.
+// Finds the members of a key file. Remembers the first error and returns empty values after it, so that the reader
+// below needs no error handling.
 class KeyFileMembers {
  public:
   // nullptr when absent or null.
@@ -46,7 +46,7 @@ class KeyFileMembers {
     const json::value* found = nullptr;
     for (const auto& [key, value] : in) {
       if (!same_name(key, name)) continue;
-      if (found != nullptr) reject(bad_keystore(fmt::format("\"{}\" is there twice", name)));
+      if (found != nullptr) reject(bad_keystore(fmt::format("\"{}\" is given twice", name)));
       found = &value;
     }
     return found != nullptr && found->is_null() ? nullptr : found;
@@ -161,8 +161,8 @@ Result<void> check_scrypt(const ScryptCost& cost) {
   if (cost.n < 2 || !std::has_single_bit(cost.n)) {
     return fail(unsupported_keystore(fmt::format("scrypt: n must be a power of two over 1, got {}", cost.n)));
   }
-  if (cost.r == 0 || cost.p == 0) return fail(unsupported_keystore("scrypt: r and p must not be 0"));
-  // Each alone first, so that the products cannot wrap.
+  if (cost.r == 0 || cost.p == 0) return fail(unsupported_keystore("scrypt: r and p must be at least 1"));
+  // Check each factor alone first, so that the products cannot wrap.
   const auto most = kMaxScryptWork;
   if (cost.n > most || cost.r > most || cost.p > most || cost.n * cost.r > most || cost.n * cost.r * cost.p > most ||
       128 * cost.r * (cost.n + cost.p) > kMaxScryptMemory) {

@@ -1,5 +1,5 @@
-// The text of a key file: Web3 Secret Storage, version 3, as geth, cast and most wallets write it. What the fields
-// mean is keystore.hpp's business; here they are only found, checked and bounded.
+// The text of a key file: Web3 Secret Storage, version 3, as geth, cast and most wallets write it. Only finds, checks
+// and bounds the fields; keystore.hpp uses them.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace fencepost::evm {
 
-// The defaults are geth's: a second and 256 MiB for each try.
+// The defaults are geth's: about a second and 256 MiB for each attempt.
 struct ScryptCost {
   std::uint64_t n = 262'144;
   std::uint64_t r = 8;
@@ -29,7 +29,7 @@ struct Pbkdf2Cost {
 using KdfCost = std::variant<ScryptCost, Pbkdf2Cost>;
 
 struct KeystoreJson {
-  std::optional<std::string> address;  // stored form; some files keep it out
+  std::optional<std::string> address;  // stored form; some files have none
   KdfCost cost;
   Bytes salt;
   std::array<std::uint8_t, 16> iv{};
@@ -38,17 +38,17 @@ struct KeystoreJson {
 };
 
 inline constexpr std::size_t kMaxKeystoreBytes = 64 * 1024;
-// A file must not be able to take all memory or minutes of time.
+// Bounds, so that a hostile file cannot use all memory or minutes of time.
 inline constexpr std::uint64_t kMaxScryptMemory = 512ull * 1024 * 1024;
 inline constexpr std::uint64_t kMaxScryptWork = 1 << 25;  // n × r × p; the default is 2^21
 inline constexpr std::uint64_t kMaxPbkdf2Rounds = 10'000'000;
 
-// Whether it is one that any implementation can compute, within the bounds above. kInvalid `unsupported_keystore`.
+// Checks that the cost is valid and within the bounds above. Errors: kInvalid `unsupported_keystore`.
 Result<void> check_cost(const KdfCost& cost);
 
-// Names are found whatever their case, as by geth: old files say "Crypto". Digits may have 0x in front. Errors,
-// kInvalid: `bad_keystore` when it is no key file, `unsupported_keystore` for another version, cipher or derivation, or
-// one that costs too much.
+// Compares names case-insensitively, as geth does: old files have "Crypto". Hex digits may start with 0x. Errors,
+// kInvalid: `bad_keystore` when the text is not a key file, `unsupported_keystore` for another version, cipher or key
+// derivation, or for a cost over the bounds.
 Result<KeystoreJson> parse_keystore(std::string_view text);
 
 std::string keystore_text(const KeystoreJson& keystore, const Uuid& id);

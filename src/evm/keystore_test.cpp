@@ -146,7 +146,7 @@ TEST(keystore, never_repeats_salt_or_iv) {
   EXPECT_NE(one.ciphertext, two.ciphertext);
 }
 
-TEST(keystore, refuses_to_make_what_it_could_not_open) {
+TEST(keystore, refuses_to_make_a_file_that_it_could_not_open) {
   SeededRandom random(4);
   const auto key = PrivateKey::generate(random);
   EXPECT_THROW(encrypt_keystore(key, Secret("pw"), random, ScryptCost{.n = 1000}), Exception);
@@ -163,7 +163,7 @@ TEST(keystore, refuses_a_key_of_another_address) {
   const auto error = refused(replaced(std::string(kGeth), "f466", "f467"), "foobar");
   EXPECT_EQ(error.code, "bad_keystore");
   EXPECT_EQ(error.message,
-            "the file says that it is the key of 0xf467859ead1932d743d622cb74fc058882e8648a, but it is that of "
+            "the file states the address 0xf467859ead1932d743d622cb74fc058882e8648a, but its key belongs to "
             "0xf466859ead1932d743d622cb74fc058882e8648a");
 }
 
@@ -173,7 +173,7 @@ TEST(keystore, finds_names_whatever_their_case) {
   text = replaced(text, R"("f466859e)", R"("0xF466859E)");
   EXPECT_TRUE(decrypt_keystore(text, Secret("foobar")));
   const auto twice = replaced(std::string(kGeth), R"("version":3)", R"("version":3,"Version":3)");
-  EXPECT_EQ(refused(twice, "foobar").message, "\"version\" is there twice");
+  EXPECT_EQ(refused(twice, "foobar").message, "\"version\" is given twice");
 }
 
 TEST(keystore, opens_files_without_an_address) {
@@ -183,7 +183,7 @@ TEST(keystore, opens_files_without_an_address) {
   }
 }
 
-TEST(keystore, refuses_what_is_no_key_file) {
+TEST(keystore, refuses_malformed_and_unsupported_key_files) {
   struct Case {
     std::string_view from;
     std::string_view to;
@@ -204,7 +204,7 @@ TEST(keystore, refuses_what_is_no_key_file) {
       {R"("n":8)", R"("n":-8)", "bad_keystore", "n: expected a whole number, got number -8"},
       {R"("n":8)", R"("n":9)", "unsupported_keystore", "scrypt: n must be a power of two over 1, got 9"},
       {R"("n":8)", R"("n":1)", "unsupported_keystore", "scrypt: n must be a power of two over 1, got 1"},
-      {R"("r":8)", R"("r":0)", "unsupported_keystore", "scrypt: r and p must not be 0"},
+      {R"("r":8)", R"("r":0)", "unsupported_keystore", "scrypt: r and p must be at least 1"},
       {R"("iv":"df)", R"("iv":")", "bad_keystore", "iv: expected 32 hex digits, got 30"},
       {R"("mac":"ba)", R"("mac":"zz)", "bad_keystore", R"(mac: "z" at position 0 is not a hex digit)"},
       {R"("ciphertext":"cb)", R"("ciphertext":"cbcb)", "bad_keystore", "ciphertext: expected 1 to 32 bytes, got 33"},
@@ -236,7 +236,7 @@ TEST(keystore, does_not_let_a_file_take_all_memory_or_time) {
   EXPECT_EQ(refused(replaced(std::string(kWikiPbkdf2), R"("c": 262144)", R"("c": 0)")).code, "unsupported_keystore");
 }
 
-// What is affordable for a test that tries thousands.
+// Whether the cost is low enough for a test that opens thousands of files.
 bool is_cheap(const KdfCost& cost) {
   const auto* scrypt = std::get_if<ScryptCost>(&cost);
   return scrypt != nullptr && scrypt->n * scrypt->r * scrypt->p <= 1'000;
@@ -261,8 +261,8 @@ TEST(keystore, a_flipped_bit_never_opens_to_another_key) {
   EXPECT_GT(opened, 100);
 }
 
-// The format's check does not cover the iv, so only the address guards it: with that gone too, a damaged file opens to
-// another key, in every wallet.
+// The format's mac does not cover the iv, so only the address protects it. A file with a damaged iv and without an
+// address opens to another key, in every wallet.
 TEST(keystore, mutations_open_to_no_key_of_another_address) {
   SeededRandom random(6);
   const auto key = PrivateKey::generate(random);

@@ -1,7 +1,7 @@
-// Which transactions the blocks of a node's own branch contain, as far as its window reaches.
+// The transactions in the blocks of a node's own branch, within its window.
 //
-// A block that lists a transaction proves that it was mined on that branch, whatever an endpoint says of its receipt.
-// Of each hash only the first eight bytes are kept: two megabytes for 256 blocks of a thousand transactions. Belongs to
+// A block that lists a transaction proves that it was mined on that branch, even if an endpoint has no receipt for it.
+// Stores only the first eight bytes of each hash: two megabytes for 256 blocks of a thousand transactions. Pinned to
 // one loop.
 #pragma once
 
@@ -26,9 +26,9 @@ struct Listing {
 
 class ListedTransactions {
  public:
-  // Takes the place of a block with the same number.
+  // Adds a block; replaces a block with the same number.
   void add(const Block& block);
-  // Forgets the blocks that are not in the window.
+  // Removes the blocks that are not in the window.
   void keep_only(const HeaderWindow& window);
 
   // The block that lists this transaction ("0x…", lowercase); nothing when no block does.

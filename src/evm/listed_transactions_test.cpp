@@ -24,7 +24,7 @@ TEST(listed_transactions, finds_the_block_of_a_transaction) {
   EXPECT_EQ(listed.find(hash_of(5)), std::nullopt);
 }
 
-TEST(listed_transactions, a_block_that_replaces_another_takes_its_transactions_away) {
+TEST(listed_transactions, replacing_a_block_removes_its_transactions) {
   ListedTransactions listed;
   listed.add(block(7, "0xa7", "0xa6", {hash_of(1)}));
   listed.add(block(7, "0xb7", "0xa6", {hash_of(2)}));

@@ -11,9 +11,9 @@
 
 namespace fencepost::evm {
 
-// Signing takes some tens of microseconds, which adds up at load, so it happens on the runtime's CPU pool: one hop for
-// one transaction or for a whole batch. A caller that is cancelled leaves at once; the pool keeps the key alive until
-// it is done with it.
+// Signs on the runtime's CPU pool, since some tens of microseconds per signature add up under load: one hop for one
+// transaction or for a whole batch. A cancelled caller returns at once; the pool keeps the key alive until it has
+// finished.
 class LocalSigner final : public Signer {
  public:
   LocalSigner(Runtime& runtime, PrivateKey key);

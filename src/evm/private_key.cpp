@@ -21,7 +21,7 @@ Error bad_private_key(const char* reason) {
 Result<PrivateKey> PrivateKey::checked(std::unique_ptr<Bytes32> bytes) {
   secp256k1_pubkey point;
   if (secp256k1_ec_pubkey_create(ecdsa_context(), &point, bytes->bytes.data()) != 1) {
-    return fail(bad_private_key("a private key is neither zero nor as large as the order of the group"));
+    return fail(bad_private_key("a private key must be over zero and under the order of the group"));
   }
   const auto address = address_of(point);
   return PrivateKey(std::move(bytes), address);
@@ -29,7 +29,7 @@ Result<PrivateKey> PrivateKey::checked(std::unique_ptr<Bytes32> bytes) {
 
 Result<PrivateKey> PrivateKey::from_bytes(std::span<const std::uint8_t> bytes) {
   auto own = std::make_unique<Bytes32>();
-  if (bytes.size() != own->bytes.size()) return fail(bad_private_key("a private key has 32 bytes"));
+  if (bytes.size() != own->bytes.size()) return fail(bad_private_key("a private key must have 32 bytes"));
   std::ranges::copy(bytes, own->bytes.begin());
   return checked(std::move(own));
 }
@@ -38,20 +38,20 @@ Result<PrivateKey> PrivateKey::from_hex(const Secret& hex) {
   auto digits = hex.reveal();
   if (digits.starts_with("0x")) digits.remove_prefix(2);
   auto own = std::make_unique<Bytes32>();
-  // Not the decoder's own words, which quote a digit of the key.
-  if (!decode_hex(digits, own->bytes)) return fail(bad_private_key("a private key is 64 hex digits"));
+  // Do not pass on the decoder's message, which quotes a digit of the key.
+  if (!decode_hex(digits, own->bytes)) return fail(bad_private_key("a private key must be 64 hex digits"));
   return checked(std::move(own));
 }
 
 PrivateKey PrivateKey::generate(Random& random) {
-  // One try in 2^128 is out of range; more than a few mean that the source is broken.
+  // One value in 2^128 is out of range: several in a row mean that the random source is broken.
   constexpr int kTries = 8;
   for (int i = 0; i < kTries; ++i) {
     auto own = std::make_unique<Bytes32>();
     random.fill(std::as_writable_bytes(std::span(own->bytes)));
     if (auto key = checked(std::move(own))) return *std::move(key);
   }
-  throw Exception(internal("random_unavailable", "the source of randomness gives no usable key"));
+  throw Exception(internal("random_unavailable", "the random source returns no valid key"));
 }
 
 Signature PrivateKey::sign(const Hash32& hash) const {
@@ -63,8 +63,8 @@ Signature PrivateKey::sign(const Hash32& hash) const {
     throw Exception(internal("cannot_sign", "libsecp256k1 cannot sign"));
   }
   secp256k1_ecdsa_recoverable_signature_serialize_compact(context, compact.data(), &recovery_id, &made);
-  // 2 and 3 mean that x was over the group's order: one in 2^127, and Ethereum has no way to say it.
-  if (recovery_id > 1) throw Exception(internal("cannot_sign", "the signature has no Ethereum form"));
+  // 2 and 3 mean that x was over the group's order (one in 2^127), which Ethereum's format cannot express.
+  if (recovery_id > 1) throw Exception(internal("cannot_sign", "Ethereum's format cannot express the signature"));
 
   Signature signature;
   std::copy_n(compact.begin(), 32, signature.r.begin());

@@ -1,5 +1,5 @@
-// A secp256k1 private key. Its bytes live in one place on the heap, are wiped when it dies, and never leave but into
-// a keystore: there is no way to print it.
+// A secp256k1 private key. Its bytes are in one place on the heap and are wiped by the destructor. They leave only into
+// a keystore; there is no way to print the key.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace fencepost::evm {
 
 class PrivateKey {
  public:
-  // Copies; whoever owns the bytes must still wipe them. kInvalid `bad_private_key` unless they are 32 and a number
-  // from 1 to the order of the group less one. No error here contains anything of the key.
+  // Copies the bytes; the caller must still wipe its own. Errors: kInvalid `bad_private_key` unless there are 32 bytes
+  // with a number from 1 to the order of the group less one. No error contains anything of the key.
   static Result<PrivateKey> from_bytes(std::span<const std::uint8_t> bytes);
-  // 64 hex digits, with or without 0x.
+  // From 64 hex digits, with or without 0x. Errors: kInvalid `bad_private_key`.
   static Result<PrivateKey> from_hex(const Secret& hex);
-  // A new one.
+  // A new random key. Throws Exception "random_unavailable" when the random source is broken.
   static PrivateKey generate(Random& random);
 
   PrivateKey(PrivateKey&&) noexcept = default;
@@ -35,7 +35,7 @@ class PrivateKey {
   // The same hash always gets the same signature (RFC 6979), with S in the lower half. Any thread may call.
   Signature sign(const Hash32& hash) const;
 
-  // The only way out. The view dies with the key; never put it in a message.
+  // The only access to the bytes. The view is valid as long as the key; never put it in a message.
   std::span<const std::uint8_t, 32> reveal() const { return bytes_->bytes; }
 
  private:
@@ -44,11 +44,11 @@ class PrivateKey {
   PrivateKey(std::unique_ptr<Bytes32> bytes, const Address& address) : bytes_(std::move(bytes)), address_(address) {}
   static Result<PrivateKey> checked(std::unique_ptr<Bytes32> bytes);
 
-  std::unique_ptr<Bytes32> bytes_;  // moved, never copied, so that no copy stays behind
+  std::unique_ptr<Bytes32> bytes_;  // moved, never copied, so that no copy stays in memory
   Address address_;
 };
 
-// Signed with this key; its sender is the key's address.
+// Signs with this key; the sender is the key's address.
 SignedTransaction sign_transaction(const PrivateKey& key, const Transaction& transaction);
 
 }  // namespace fencepost::evm

@@ -21,7 +21,7 @@ static_assert(std::movable<PrivateKey>);
 static_assert(!fmt::is_formattable<PrivateKey>::value);
 static_assert(!Streamable<PrivateKey>);
 
-TEST(private_key, has_the_address_that_others_compute) {
+TEST(private_key, has_the_address_of_published_examples) {
   // The first account of the well-known test mnemonic, and the key of EIP-155's example.
   const auto key =
       PrivateKey::from_hex(Secret("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")).value();
@@ -31,7 +31,7 @@ TEST(private_key, has_the_address_that_others_compute) {
             "0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f");
 }
 
-TEST(private_key, refuses_what_is_none_without_showing_it) {
+TEST(private_key, refuses_invalid_keys_without_showing_them) {
   for (const auto* text : {
            "",
            "0x",
@@ -74,7 +74,7 @@ TEST(private_key, signs_the_known_vector_of_rfc_6979) {
   EXPECT_EQ(to_hex(signature.s), "2442ce9d2b916064108014783e923ec36b49743e2ffa1c4496f01a512aafd9e5");
 }
 
-// Gives zeros for a while, which are no key, and then something else.
+// First returns zeros, which are not a valid key, then other bytes.
 class ZerosFirst final : public Random {
  public:
   explicit ZerosFirst(int zeros) : zeros_(zeros) {}
@@ -84,7 +84,7 @@ class ZerosFirst final : public Random {
   int zeros_;
 };
 
-TEST(private_key, generates_only_usable_ones) {
+TEST(private_key, generates_only_valid_keys) {
   ZerosFirst sometimes(2);
   EXPECT_EQ(PrivateKey::generate(sometimes).reveal()[0], 7);
   ZerosFirst broken(1'000);

@@ -13,14 +13,14 @@
 namespace fencepost::evm {
 namespace {
 
-// Solidity's codes for what it checks by itself.
+// Solidity's codes for the checks that the compiler adds.
 constexpr std::pair<unsigned, std::string_view> kPanics[] = {
-    {0x00, "the compiler inserted it"},
+    {0x00, "inserted by the compiler"},
     {0x01, "assertion failed"},
     {0x11, "arithmetic overflow or underflow"},
     {0x12, "division or modulo by zero"},
     {0x21, "conversion to an enum out of range"},
-    {0x22, "storage byte array that is badly encoded"},
+    {0x22, "badly encoded storage byte array"},
     {0x31, "pop on an empty array"},
     {0x32, "array index out of bounds"},
     {0x41, "too much memory allocated"},

@@ -55,13 +55,13 @@ TEST(revert_reason, says_when_there_is_none) {
   EXPECT_EQ(revert_reason(hex("08c3")), "reverted with 0x08c3");
 }
 
-TEST(revert_reason, shows_a_broken_error_as_what_it_is) {
+TEST(revert_reason, shows_a_malformed_error_as_a_custom_error) {
   EXPECT_EQ(revert_reason(hex("08c379a0")), "custom error 0x08c379a0");
   EXPECT_EQ(revert_reason(hex("08c379a0ffff")), "custom error 0x08c379a0 (0xffff)");
   EXPECT_EQ(revert_reason(hex("4e487b71aa")), "custom error 0x4e487b71 (0xaa)");
 }
 
-TEST(revert_reason, keeps_hostile_text_to_one_line_of_valid_utf8) {
+TEST(revert_reason, hostile_text_becomes_one_line_of_valid_utf8) {
   EXPECT_EQ(reason_of_error(std::string_view("a\0b\n\x1b[31mc\x7f", 11)), "a b  [31mc ");
   EXPECT_EQ(reason_of_error("a\xc2\x9b"
                             "b"),
@@ -78,7 +78,7 @@ TEST(revert_reason, is_bounded) {
   EXPECT_TRUE(text.ends_with("x…"));
   EXPECT_EQ(reason_of_error(std::string(kMaxRevertReason, 'x')), std::string(kMaxRevertReason, 'x'));
   EXPECT_LE(reason_of_error(std::string(5'000, '\xff')).size(), kMaxRevertReason);
-  // Cut between characters, wherever that falls.
+  // The text is cut between characters at every alignment.
   for (const auto* before : {"", "a", "aa"}) {
     std::string wide = before;
     for (int i = 0; i < 1'000; ++i) wide += "✓";

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint8_t kString = 0x80;
 constexpr std::uint8_t kList = 0xc0;
-constexpr std::size_t kShortMax = 55;  // longer payloads have their length in bytes of its own
+constexpr std::size_t kShortMax = 55;  // longer payloads have extra length bytes
 
 Error bad(std::string reason) {
   return invalid("bad_rlp", std::move(reason));
@@ -47,7 +47,7 @@ struct Extent {
   std::size_t payload;
 };
 
-// How long the item is by its prefix, which is canonical; whether that much is there is not yet known.
+// The size of an item by its prefix, which must be canonical. Does not check that the input has that many bytes.
 Result<Extent> read_extent(std::span<const std::uint8_t> input, std::uint8_t kind) {
   const std::size_t code = input.front() - kind;
   if (code <= kShortMax) return Extent{1, code};
@@ -127,11 +127,11 @@ Result<Reader::Item> Reader::peek() const {
   if (!extent) return fail(extent.error());
   const auto after_prefix = rest_.subspan(extent->prefix);
   if (after_prefix.size() < extent->payload) {
-    return fail(bad(fmt::format("an item of {} bytes has only {}", extent->payload, after_prefix.size())));
+    return fail(bad(fmt::format("an item of {} bytes is cut off after {}", extent->payload, after_prefix.size())));
   }
   const auto payload = after_prefix.first(extent->payload);
   if (!is_list && payload.size() == 1 && payload.front() < kString) {
-    return fail(bad("a byte under 0x80 has a prefix, and must not"));
+    return fail(bad("a byte under 0x80 must not have a prefix"));
   }
   return Item{is_list, payload, extent->prefix + extent->payload};
 }
@@ -158,7 +158,7 @@ Result<std::span<const std::uint8_t>> Reader::integer_bytes(std::size_t max_byte
   if (!digits) return fail(digits.error());
   if (!digits->empty() && digits->front() == 0) return fail(bad("a number has a leading zero"));
   if (digits->size() > max_bytes) {
-    return fail(bad(fmt::format("a number has {} bytes where {} is the most", digits->size(), max_bytes)));
+    return fail(bad(fmt::format("a number has {} bytes; expected at most {}", digits->size(), max_bytes)));
   }
   *this = ahead;
   return *digits;
@@ -182,7 +182,7 @@ Result<Uint256> Reader::uint256() {
 
 Result<void> Reader::end() const {
   if (rest_.empty()) return {};
-  return fail(bad(fmt::format("{} bytes too many", rest_.size())));
+  return fail(bad(fmt::format("expected the end, got {} more bytes", rest_.size())));
 }
 
 }  // namespace fencepost::evm::rlp

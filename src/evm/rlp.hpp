@@ -1,5 +1,5 @@
-// Recursive Length Prefix, Ethereum's serialisation: byte strings, and lists of them. Strict both ways: each value has
-// exactly one encoding, and a reader accepts no other.
+// Recursive Length Prefix, Ethereum's serialisation: byte strings, and lists of them. Strict: each value has exactly
+// one encoding, and the reader accepts no other.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +26,12 @@ Bytes list(std::span<const std::uint8_t> payload);
 
 inline constexpr std::size_t kMaxDepth = 16;
 
-// Whether the input is exactly one item, canonical all the way down, with lists nested no deeper than `max_depth`.
-// All errors here are kInvalid `bad_rlp`.
+// Checks that the input is exactly one item, canonical at every level, with lists nested no deeper than `max_depth`.
+// All errors of this file are kInvalid `bad_rlp`.
 Result<void> check(std::span<const std::uint8_t> input, std::size_t max_depth = kMaxDepth);
 
-// Takes the items out of a sequence, one after the other. A view: the input must outlive it and what it returns.
-// After an error the reader has not moved.
+// Reads the items of a sequence, one after the other. A view: the input must outlive the reader and the spans it
+// returns. An error leaves the reader at its position.
 class Reader {
  public:
   explicit Reader(std::span<const std::uint8_t> input) : rest_(input) {}
@@ -41,19 +41,19 @@ class Reader {
 
   // A byte string; an error when the next item is a list or there is none.
   Result<std::span<const std::uint8_t>> bytes();
-  // A number; an error also for leading zeros and for what does not fit.
+  // A number; an error also for leading zeros and for a number that is too large.
   Result<std::uint64_t> uint64();
   Result<Uint256> uint256();
-  // A reader of the items of the list that comes next; an error when it is a byte string or there is none.
+  // A reader of the next item, which must be a list; an error when it is a byte string or there is none.
   Result<Reader> list();
-  // `bad_rlp` when something is left.
+  // An error when there are more items.
   Result<void> end() const;
 
  private:
   struct Item {
     bool is_list;
     std::span<const std::uint8_t> payload;
-    std::size_t size;  // with its prefix
+    std::size_t size;  // including the prefix
   };
   Result<Item> peek() const;
   Result<std::span<const std::uint8_t>> integer_bytes(std::size_t max_bytes);

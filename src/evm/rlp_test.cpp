@@ -102,22 +102,22 @@ TEST(rlp, refuses_what_is_not_canonical) {
   };
   const Case cases[] = {
       {"", "an item is missing"},
-      {"81", "an item of 1 bytes has only 0"},
-      {"83646f", "an item of 3 bytes has only 2"},
-      {"8100", "a byte under 0x80 has a prefix, and must not"},
-      {"817f", "a byte under 0x80 has a prefix, and must not"},
-      {"c2817f", "a byte under 0x80 has a prefix, and must not"},
+      {"81", "an item of 1 bytes is cut off after 0"},
+      {"83646f", "an item of 3 bytes is cut off after 2"},
+      {"8100", "a byte under 0x80 must not have a prefix"},
+      {"817f", "a byte under 0x80 must not have a prefix"},
+      {"c2817f", "a byte under 0x80 must not have a prefix"},
       {"b8", "the length of an item is cut off"},
-      {"b90400", "an item of 1024 bytes has only 0"},
+      {"b90400", "an item of 1024 bytes is cut off after 0"},
       {"b837" + to_hex(Bytes(55, 0xaa)), "a length of 55 must be in the prefix itself"},
       {"b90038" + to_hex(Bytes(56, 0xaa)), "the length of an item has a leading zero"},
       {"f800", "the length of an item has a leading zero"},
       {"f801c0", "a length of 1 must be in the prefix itself"},
-      {"bfffffffffffffffff00", "an item of 18446744073709551615 bytes has only 1"},
-      {"ffffffffffffffffff00", "an item of 18446744073709551615 bytes has only 1"},
-      {"c3836461", "an item of 3 bytes has only 2"},
-      {"c0c0", "1 bytes too many"},
-      {"0102", "1 bytes too many"},
+      {"bfffffffffffffffff00", "an item of 18446744073709551615 bytes is cut off after 1"},
+      {"ffffffffffffffffff00", "an item of 18446744073709551615 bytes is cut off after 1"},
+      {"c3836461", "an item of 3 bytes is cut off after 2"},
+      {"c0c0", "expected the end, got 1 more bytes"},
+      {"0102", "expected the end, got 1 more bytes"},
   };
   for (const auto& [text, message] : cases) {
     SCOPED_TRACE(text);
@@ -134,7 +134,7 @@ TEST(rlp, refuses_numbers_that_are_not_canonical_or_too_large) {
   const auto zero_byte = hex("00");
   EXPECT_EQ(Reader(zero_byte).uint256().error().message, "a number has a leading zero");
   const auto nine = hex("89010000000000000000");
-  EXPECT_EQ(Reader(nine).uint64().error().message, "a number has 9 bytes where 8 is the most");
+  EXPECT_EQ(Reader(nine).uint64().error().message, "a number has 9 bytes; expected at most 8");
   EXPECT_EQ(Reader(nine).uint256(), Uint256(1) << 64);
   const auto thirty_three = hex("a101" + std::string(64, '0'));
   EXPECT_EQ(Reader(thirty_three).uint256().error().message, "a number has 33 bytes where 32 is the most");
@@ -158,13 +158,13 @@ TEST(rlp, bounds_the_depth) {
   const auto checked = check(nested);
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message, "lists are nested too deep");
-  // Deep enough to end the stack of a decoder without a bound.
+  // Deep enough to overflow the stack of a decoder without a bound.
   Bytes bottomless;
   for (int i = 0; i < 20'000; ++i) bottomless = list(bottomless);
   EXPECT_FALSE(check(bottomless));
 }
 
-// Whatever passes is the one encoding of what it says: writing it again gives the same bytes.
+// Accepted input is canonical: encoding the decoded value again gives the same bytes.
 void append_again(Reader reader, Bytes& out) {
   while (!reader.at_end()) {
     if (reader.next_is_list()) {

@@ -28,13 +28,13 @@ Error bad_result(std::string_view expected, std::string_view text) {
   return unavailable("bad_rpc_result", fmt::format("expected {}, got {}", expected, quote(text)));
 }
 
-// Thrown inside this file only: simdjson's values are easier to walk with its exceptions, and one place turns
-// both kinds into a Result.
+// Thrown inside this file only: code that reads simdjson values is simpler with exceptions. One place turns these and
+// simdjson's own into a Result.
 struct BadReply {
   std::string message;
 };
 
-// The members of one answer object, before they are judged.
+// The members of one answer object, not yet checked.
 struct Answer {
   bool version_2 = false;
   bool has_id = false;
@@ -48,7 +48,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, end == std::string_view::npos ? 0 : end + 1);
 }
 
-// The text of a value, without looking inside.
+// The text of a value, without parsing it.
 std::string_view raw(ondemand::value value) {
   switch (value.type().value()) {
     case ondemand::json_type::object:
@@ -64,7 +64,7 @@ void read_id(ondemand::value value, Answer& answer) {
   answer.has_id = true;
   if (value.is_null()) return;
   std::uint64_t id = 0;
-  if (value.get_uint64().get(id) != simdjson::SUCCESS) throw BadReply{"an id is not one of ours"};
+  if (value.get_uint64().get(id) != simdjson::SUCCESS) throw BadReply{"an answer's id is not an unsigned integer"};
   answer.id = id;
 }
 
@@ -98,7 +98,7 @@ Answer read_answer(ondemand::object object) {
 }
 
 RpcError read_error(std::string_view text) {
-  if (text.size() > kMaxErrorBytes) throw BadReply{"an error object is unreasonably large"};
+  if (text.size() > kMaxErrorBytes) throw BadReply{"an error object is over the size limit"};
   boost::json::error_code ec;
   const auto value = boost::json::parse(text, ec);
   if (ec || !value.is_object()) throw BadReply{"an error is not an object"};
@@ -121,7 +121,7 @@ RpcOutcome judge(const Answer& answer) {
   return RpcValue(std::string(*answer.result));
 }
 
-// Runs `read` on the parsed body; whatever it finds wrong becomes `bad_reply`.
+// Runs `read` on the parsed body; every exception becomes `bad_reply`.
 template <class Read>
 auto with_document(std::string& body, Read read) -> decltype(read(std::declval<ondemand::document&>())) {
   const auto start = body.find_first_not_of(" \t\r\n");
@@ -135,7 +135,7 @@ auto with_document(std::string& body, Read read) -> decltype(read(std::declval<o
     auto document = parser.iterate(body.data(), body.size(), body.capacity()).value();
     auto outcome = read(document);
     if (outcome && document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-      return fail(bad_reply("the reply goes on after its end"));
+      return fail(bad_reply("the reply has more text after its end"));
     return outcome;
   } catch (const simdjson::simdjson_error& broken) {
     return fail(bad_reply(fmt::format("the reply is not JSON: {}", broken.what())));
@@ -150,7 +150,7 @@ Result<RpcOutcome> parse_single_reply(std::string& body, std::uint64_t id) {
   return with_document(body, [id](ondemand::document& document) -> Result<RpcOutcome> {
     const auto answer = read_answer(document.get_object().value());
     if (!answer.has_id && !answer.error) throw BadReply{"the answer has no id"};
-    if (answer.id ? *answer.id != id : !answer.error) throw BadReply{"the answer is to another call"};
+    if (answer.id ? *answer.id != id : !answer.error) throw BadReply{"the answer has the id of another call"};
     return judge(answer);
   });
 }
@@ -159,7 +159,7 @@ Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64
   const auto read = [&](ondemand::document& document) -> Result<std::vector<RpcOutcome>> {
     if (document.type().value() == ondemand::json_type::object) {
       const auto answer = read_answer(document.get_object().value());
-      if (!answer.error) throw BadReply{"one answer came for a batch"};
+      if (!answer.error) throw BadReply{"expected an array of answers to a batch, got one answer"};
       const auto error = read_error(*answer.error);
       return fail(unavailable("batch_refused", fmt::format("the server refused the batch: {} ({})",
                                                            quote(error.message, 200), error.code)));
@@ -168,7 +168,7 @@ Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64
     for (auto element : document.get_array().value()) {
       const auto answer = read_answer(element.get_object().value());
       if (!answer.id || *answer.id < first_id || *answer.id - first_id >= count) {
-        throw BadReply{"an answer is to none of the calls"};
+        throw BadReply{"an answer has the id of no call of the batch"};
       }
       auto& slot = slots[*answer.id - first_id];
       if (slot) throw BadReply{"a call is answered twice"};
@@ -229,7 +229,7 @@ bool means_sick_endpoint(const RpcError& error) {
                                                    "try again later",
                                                    "api key",
                                                    "project id"};
-  // Limits of the question, not of the server: a smaller question is the cure, not another server.
+  // Limits of the call, not of the server: the caller must send a smaller call; another server would refuse it too.
   constexpr std::array<std::string_view, 6> kAboutTheCall{"more than",     "block range", "gas",
                                                           "response size", "results",     "revert"};
   std::string message = error.message;

@@ -1,7 +1,7 @@
-// What a JSON-RPC 2.0 server answered, taken apart without trust: bytes in, one outcome for each call out.
+// Parses JSON-RPC 2.0 replies of untrusted servers: bytes in, one outcome for each call out.
 //
-// Replies can be megabytes (receipts and logs of a block), so they are scanned by simdjson and each result is
-// handed on as its own piece of JSON text; whoever needs it parses it.
+// Replies can have megabytes (receipts and logs of a block), so simdjson scans them and each result is returned as a
+// piece of JSON text; the caller parses it.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace fencepost::evm {
 
-// One call's result: JSON text that it owns, and which endpoint gave it. The text is delimited but not checked
-// inside until it is read through one of the accessors, whose errors are all kUnavailable `bad_rpc_result`.
+// One call's result: owns the JSON text, and names the endpoint that gave it. The text is not checked until it is read
+// through one of the accessors, whose errors are all kUnavailable `bad_rpc_result`.
 class RpcValue {
  public:
   RpcValue() = default;  // null
@@ -28,9 +28,9 @@ class RpcValue {
 
   // A JSON string, decoded.
   Result<std::string> as_string() const;
-  // A quantity as Ethereum writes it, "0x1a", that fits 64 bits.
+  // An Ethereum quantity, such as "0x1a", that fits 64 bits.
   Result<std::uint64_t> as_quantity() const;
-  // Everything, as a tree. For results of moderate size; large ones are better walked with simdjson.
+  // The whole result as a tree. For results of moderate size; read large ones with simdjson.
   Result<boost::json::value> as_json() const;
 
   std::size_t endpoint() const { return endpoint_; }
@@ -52,17 +52,16 @@ struct RpcError {
 
 using RpcOutcome = std::expected<RpcValue, RpcError>;
 
-// The answer to one call. An error without an id counts as this call's: there was no other. `body` gains spare
-// capacity, which simdjson needs. Errors: `bad_reply` when it is not such an answer.
+// The answer to one call. An error without an id belongs to this call, since there is no other. Adds to `body` the
+// spare capacity that simdjson needs. Errors: `bad_reply` when the body is not an answer to this call.
 Result<RpcOutcome> parse_single_reply(std::string& body, std::uint64_t id);
 
-// The answers to the calls first_id … first_id + count - 1, in that order, whatever order they came in. Errors:
-// `bad_reply` when one is missing, given twice, not asked for or malformed; `batch_refused` when the server gave
-// one error for all.
+// The answers to the calls first_id … first_id + count - 1, sorted by id. Errors: `bad_reply` when one is missing,
+// given twice, unexpected or malformed; `batch_refused` when the server returned one error for the whole batch.
 Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64_t first_id, std::size_t count);
 
-// Whether the error is about the server (quota, overload) rather than about the call, so that asking another
-// server makes sense.
+// Whether the error is about the server (quota, overload) rather than about the call, so that another server may
+// succeed.
 bool means_sick_endpoint(const RpcError& error);
 
 }  // namespace fencepost::evm

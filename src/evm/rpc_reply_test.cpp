@@ -11,7 +11,7 @@ std::string ok(std::uint64_t id, std::string_view result) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{}}})", id, result);
 }
 
-TEST(rpc_reply, a_result_is_handed_on_as_its_text) {
+TEST(rpc_reply, a_result_is_returned_as_its_text) {
   for (const std::string_view result :
        {R"("0x1")", "null", "true", "17", R"({"a":[1,{"b":"}]"}]})", "[]", "{}", R"("a\"b\\")", "[ 1 , 2 ]"}) {
     SCOPED_TRACE(result);
@@ -23,14 +23,14 @@ TEST(rpc_reply, a_result_is_handed_on_as_its_text) {
   }
 }
 
-TEST(rpc_reply, members_may_come_in_any_order_and_shape_of_space) {
+TEST(rpc_reply, members_may_have_any_order_and_whitespace) {
   std::string body = " {\n \"result\" : {\"x\" : 1}  ,\t\"id\":3 , \"extra\": [1,2], \"jsonrpc\" : \"2.0\" } \n";
   const auto reply = parse_single_reply(body, 3);
   ASSERT_TRUE(reply) << reply.error().to_string();
   EXPECT_EQ((*reply)->text(), R"({"x" : 1})");
 }
 
-TEST(rpc_reply, an_error_text_is_made_fit_to_be_kept) {
+TEST(rpc_reply, an_error_message_is_made_safe_to_store) {
   auto body = fmt::format(R"({{"jsonrpc":"2.0","id":1,"error":{{"code":1,"message":"no\u0000\nway{}"}}}})",
                           std::string(5'000, 'x'));
   const auto reply = parse_single_reply(body, 1);
@@ -49,7 +49,7 @@ TEST(rpc_reply, errors_keep_code_message_and_data) {
   EXPECT_EQ(reply->error(), (RpcError{3, "execution reverted", R"("0x08c379a0")"}));
 }
 
-TEST(rpc_reply, null_members_beside_the_real_one_are_common) {
+TEST(rpc_reply, a_null_result_beside_an_error_and_the_reverse_are_accepted) {
   std::string body = R"({"jsonrpc":"2.0","id":1,"result":"0x1","error":null})";
   EXPECT_TRUE(parse_single_reply(body, 1).value());
   body = R"({"jsonrpc":"2.0","id":1,"result":null,"error":{"code":-32000,"message":"m"}})";
@@ -58,7 +58,7 @@ TEST(rpc_reply, null_members_beside_the_real_one_are_common) {
   EXPECT_FALSE(parse_single_reply(body, 1).value());
 }
 
-TEST(rpc_reply, what_is_not_an_answer_is_an_error) {
+TEST(rpc_reply, a_malformed_answer_is_an_error) {
   for (const std::string_view text : {"",
                                       "   ",
                                       "<html><body>502</body></html>",
@@ -102,7 +102,7 @@ TEST(rpc_reply, what_is_not_an_answer_is_an_error) {
   }
 }
 
-TEST(rpc_reply, cut_and_bent_replies_never_crash) {
+TEST(rpc_reply, truncated_and_corrupt_replies_never_crash) {
   const std::string whole =
       fmt::format("[{},{}]", ok(1, R"({"logs":[{"a":"b"}],"n":null})"),
                   R"({"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"m","data":{"x":[1]}}})");
@@ -114,7 +114,7 @@ TEST(rpc_reply, cut_and_bent_replies_never_crash) {
     for (const char bent : {'\0', '"', '{', '}', '[', ']', ',', '\\', '\xFF'}) {
       body = whole;
       body[cut] = bent;
-      std::ignore = parse_batch_reply(body, 1, 2);  // may be right or wrong, must be answered
+      std::ignore = parse_batch_reply(body, 1, 2);  // may succeed or fail, must return
     }
   }
 }
@@ -129,7 +129,7 @@ TEST(rpc_reply, a_batch_is_sorted_by_id) {
   EXPECT_EQ(reply->at(2)->text(), "\"c\"");
 }
 
-TEST(rpc_reply, a_batch_that_does_not_add_up_is_an_error) {
+TEST(rpc_reply, a_batch_with_missing_or_unexpected_answers_is_an_error) {
   struct Case {
     std::string name, body, code;
   };
@@ -166,7 +166,7 @@ TEST(rpc_reply, values_are_read_strictly) {
   EXPECT_TRUE(RpcValue("null").is_null());
 }
 
-TEST(rpc_reply, a_sick_endpoint_is_told_from_a_bad_call) {
+TEST(rpc_reply, errors_of_the_server_are_distinguished_from_errors_of_the_call) {
   for (const auto& sick : {RpcError{-32005, "limit exceeded", ""}, RpcError{-32005, "daily request count exceeded", ""},
                            RpcError{-32002, "resource unavailable", ""}, RpcError{429, "slow down", ""},
                            RpcError{-32000, "Rate limit reached", ""}, RpcError{-32603, "Too Many Requests", ""},

@@ -1,4 +1,5 @@
-// Whoever can sign for an address. A key in this process (LocalSigner), a remote signer or a KMS are one file each.
+// Signs transactions for one address. Each implementation is one file: a key in this process (LocalSigner), a remote
+// signer or a KMS.
 #pragma once
 
 #include <string>
@@ -15,9 +16,9 @@ class Signer {
   virtual ~Signer() = default;
   // Lowercase, with 0x.
   virtual const std::string& address() const = 0;
-  // Any loop. Errors: kUnavailable `signer_unavailable` when it may work later, anything else when it will not.
+  // Any loop. Errors: kUnavailable `signer_unavailable` when a retry may succeed, any other error when it will not.
   virtual awaitable<Result<SignedTransaction>> sign(Transaction transaction) = 0;
-  // Several at once, in order; a signer that can batch overrides it.
+  // One result for each transaction, in order.
   virtual awaitable<std::vector<Result<SignedTransaction>>> sign_all(std::vector<Transaction> transactions) = 0;
 };
 

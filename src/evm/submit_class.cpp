@@ -14,10 +14,9 @@ struct Wording {
   SubmitClass outcome;
 };
 
-// The first phrase found in the message decides, so what is special stands before what is general: a replacement that
-// is underpriced before anything underpriced, and the words of a contract after the announcement that they are one's.
-// Written together they cover geth, anvil, erigon, nethermind (old names without spaces, new sentences as geth) and
-// besu.
+// The first phrase found in the message decides, so specific phrases come before general ones: "replacement transaction
+// underpriced" before "underpriced". The revert phrases come first, since a contract's own text may follow them.
+// Covers geth, anvil, erigon, nethermind (old names without spaces, new sentences as geth) and besu.
 constexpr auto kWordings = std::to_array<Wording>({
     {"execution reverted", SubmitClass::kReverted},
     {"reverted 0x", SubmitClass::kReverted},
@@ -230,7 +229,7 @@ SubmitClass classify_submit_error(std::int64_t code, std::string_view message) {
   constexpr std::int64_t kExecutionReverted = 3;  // geth's
   if (code == kExecutionReverted) return SubmitClass::kReverted;
   const auto text = normal(message);
-  if (text == "mined") return SubmitClass::kNonceTooLow;  // erigon's; elsewhere the word is part of sentences
+  if (text == "mined") return SubmitClass::kNonceTooLow;  // erigon's; other nodes use the word in sentences
   if (text == "invalid") return SubmitClass::kInvalid;    // nethermind's
   for (const auto& [phrase, outcome] : kWordings) {
     if (text.contains(phrase)) return outcome;

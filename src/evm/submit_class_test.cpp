@@ -18,7 +18,7 @@ struct Case {
 
 using enum SubmitClass;
 
-// As the clients write it, in their sources or on the wire.
+// The messages of each node software, from its sources or from its replies.
 const std::vector<Case> kCases{
     {"geth", -32000, "already known", kKnownTransaction},
     {"geth", -32000, "nonce too low: next nonce 5, tx nonce 4", kNonceTooLow},
@@ -183,13 +183,13 @@ const std::vector<Case> kCases{
     {"provider", 0, "", kUnknown},
 };
 
-TEST(submit_class, the_words_of_every_client_are_understood) {
+TEST(submit_class, the_messages_of_every_node_software_are_classified) {
   for (const auto& [client, code, message, outcome] : kCases) {
     EXPECT_EQ(to_string(classify_submit_error(code, message)), to_string(outcome)) << client << ": " << message;
   }
 }
 
-TEST(submit_class, every_client_has_words_for_what_matters) {
+TEST(submit_class, the_cases_cover_the_important_classes_for_every_node_software) {
   for (const std::string_view client : {"geth", "anvil", "erigon", "nethermind", "besu"}) {
     std::set<SubmitClass> seen;
     for (const auto& row : kCases) {

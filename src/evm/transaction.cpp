@@ -69,8 +69,8 @@ void append_r_and_s(Bytes& out, const Signature& signature) {
   rlp::append_integer(out, from_big_endian(signature.s));
 }
 
-// Reads fields in order; the first that fails is remembered and the rest give zeros, so that the readers below list
-// the fields and nothing else.
+// Reads fields in order. Remembers the first error and returns zeros after it, so that the readers below need no error
+// handling.
 class Fields {
  public:
   explicit Fields(rlp::Reader reader) : reader_(reader) {}
@@ -104,7 +104,7 @@ class Fields {
   }
   Result<void> end() {
     if (error_) return fail(*std::move(error_));
-    if (!reader_.at_end()) return fail(bad_transaction("it has more fields than its type"));
+    if (!reader_.at_end()) return fail(bad_transaction("the transaction has more fields than its type allows"));
     return {};
   }
 
@@ -196,7 +196,7 @@ Result<Parsed> parse_dynamic(rlp::Reader reader) {
 }
 
 Result<Parsed> parse(std::span<const std::uint8_t> raw) {
-  if (raw.empty()) return fail(bad_transaction("it is empty"));
+  if (raw.empty()) return fail(bad_transaction("the transaction is empty"));
   const auto first = raw.front();
   const bool legacy = first >= kFirstLegacyByte;
   if (!legacy && first >= 0x80) return fail(bad_transaction("expected a list or a type, got a byte string"));
@@ -213,13 +213,13 @@ Result<Parsed> parse(std::span<const std::uint8_t> raw) {
 }  // namespace
 
 Result<void> check_transaction(const Transaction& transaction) {
-  if (transaction.chain_id == 0) return fail(bad_transaction("chain id: no chain has 0"));
+  if (transaction.chain_id == 0) return fail(bad_transaction("chain id: must not be 0"));
   if (transaction.nonce == std::numeric_limits<std::uint64_t>::max()) {
-    return fail(bad_transaction("nonce: 2^64 - 1 cannot be used"));
+    return fail(bad_transaction("nonce: must be under 2^64 - 1 (EIP-2681)"));
   }
   const auto* fees = std::get_if<DynamicFees>(&transaction.fees);
   if (fees != nullptr && fees->max_priority_fee_per_gas > fees->max_fee_per_gas) {
-    return fail(bad_transaction("max priority fee per gas: higher than max fee per gas"));
+    return fail(bad_transaction("max priority fee per gas: must not be higher than max fee per gas"));
   }
   return {};
 }

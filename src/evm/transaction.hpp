@@ -1,5 +1,5 @@
-// An EVM transaction: legacy with replay protection (EIP-155) or EIP-1559. What is signed, what is sent, and what
-// both hash to.
+// An EVM transaction: legacy with replay protection (EIP-155) or EIP-1559. Its signing hash, its signed bytes and its
+// transaction hash.
 #pragma once
 
 #include <array>
@@ -61,19 +61,19 @@ struct DecodedTransaction {
   Hash32 hash{};
 };
 
-// What holds for any transaction that a chain could take: a chain id other than 0, a nonce under 2^64 - 1 (EIP-2681),
-// a priority fee no higher than the cap. Otherwise kInvalid `bad_transaction`.
+// Checks what every chain requires: a chain id other than 0, a nonce under 2^64 - 1 (EIP-2681), a priority fee no
+// higher than the cap. Errors: kInvalid `bad_transaction`.
 Result<void> check_transaction(const Transaction& transaction);
 
-// What the key signs.
+// The hash that the key signs.
 Hash32 signing_hash(const Transaction& transaction);
 SignedTransaction assemble(const Transaction& transaction, const Signature& signature);
-// Strict: nothing left over, canonical RLP, low S, recoverable sender, and passes check_transaction. Errors kInvalid:
-// `bad_rlp`, `bad_transaction`, `bad_signature`, `unsupported_transaction`.
+// Decodes a signed transaction. Strict: requires canonical RLP without trailing bytes, low S, a recoverable sender, and
+// passes check_transaction. Errors, kInvalid: `bad_rlp`, `bad_transaction`, `bad_signature`, `unsupported_transaction`.
 Result<DecodedTransaction> decode_transaction(std::span<const std::uint8_t> raw);
 
-// What a transaction costs before it runs: 21000, 32000 more for a creation, its data (EIP-2028, EIP-3860, and the
-// floor of EIP-7623). A node refuses less.
+// The gas that a transaction costs before it runs: 21000, 32000 more for a creation, and the cost of its data
+// (EIP-2028, EIP-3860, and the floor of EIP-7623). Nodes refuse a lower gas limit.
 std::uint64_t intrinsic_gas(bool creates, std::span<const std::uint8_t> data);
 
 }  // namespace fencepost::evm

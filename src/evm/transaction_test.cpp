@@ -151,7 +151,7 @@ TEST(transaction, refuses_the_twin_with_high_s) {
   EXPECT_EQ(error.message, "s must be in the lower half (EIP-2)");
 }
 
-TEST(transaction, refuses_signatures_that_cannot_be) {
+TEST(transaction, refuses_invalid_signatures) {
   const auto good = decode_transaction(hex(kMainnetRaw)).value();
   const auto refused_with = [&](const Uint256& r, const Uint256& s) {
     return refused(assemble(good.transaction, {to_big_endian(r), to_big_endian(s), false}).raw).code;
@@ -185,9 +185,9 @@ TEST(transaction, says_what_is_wrong) {
     std::string_view message;
   };
   const Case cases[] = {
-      {{}, "bad_transaction", "it is empty"},
-      {cut, "bad_rlp", "an item of 108 bytes has only 107"},
-      {longer, "bad_rlp", "1 bytes too many"},
+      {{}, "bad_transaction", "the transaction is empty"},
+      {cut, "bad_rlp", "an item of 108 bytes is cut off after 107"},
+      {longer, "bad_rlp", "expected the end, got 1 more bytes"},
       {hex("01c0"), "unsupported_transaction", "transactions of type 1 are not supported"},
       {hex("03c0"), "unsupported_transaction", "transactions of type 3 are not supported"},
       {hex("7f"), "unsupported_transaction", "transactions of type 127 are not supported"},
@@ -201,23 +201,24 @@ TEST(transaction, says_what_is_wrong) {
       {legacy_of({"c0", "01", "01", kTo, "80", "80", "25", "01", "01"}), "bad_transaction",
        "nonce: expected a byte string, got a list"},
       {legacy_of({"89010000000000000000", "01", "01", kTo, "80", "80", "25", "01", "01"}), "bad_transaction",
-       "nonce: a number has 9 bytes where 8 is the most"},
+       "nonce: a number has 9 bytes; expected at most 8"},
       {legacy_of({"88ffffffffffffffff", "01", "01", kTo, "80", "80", "25", "01", "01"}), "bad_transaction",
-       "nonce: 2^64 - 1 cannot be used"},
+       "nonce: must be under 2^64 - 1 (EIP-2681)"},
       {legacy_of({"01", "01", "01", "823535", "80", "80", "25", "01", "01"}), "bad_transaction",
        "to: expected 20 bytes or none, got 2"},
       {legacy_of({"01", "01", "01", kTo, "80", "80", "1b", "01", "01"}), "unsupported_transaction",
        "a legacy transaction without a chain id (EIP-155) could be replayed on any chain"},
       {legacy_of({"01", "01", "01", kTo, "80", "80", "22", "01", "01"}), "bad_transaction",
        "v: expected 35 + 2 × chain id + parity, got 34"},
-      {legacy_of({"01", "01", "01", kTo, "80", "80", "23", "01", "01"}), "bad_transaction", "chain id: no chain has 0"},
+      {legacy_of({"01", "01", "01", kTo, "80", "80", "23", "01", "01"}), "bad_transaction", "chain id: must not be 0"},
       {legacy_of({"01", "01", "01", kTo, "80", "80", "8a01000000000000000000", "01", "01"}), "bad_transaction",
        "v: the chain id is over 64 bits"},
       {legacy_of({"01", "01", "01", kTo, "80", "80", "25", "01"}), "bad_transaction", "s: an item is missing"},
       {legacy_of({"01", "01", "01", kTo, "80", "80", "25", "01", "01", "01"}), "bad_transaction",
-       "it has more fields than its type"},
+       "the transaction has more fields than its type allows"},
       {hex("02ca01010101018080800101"), "bad_transaction", "access list: expected a list, got a byte string"},
-      {hex("02cc0101020101808080c0010101"), "bad_transaction", "max priority fee per gas: higher than max fee per gas"},
+      {hex("02cc0101020101808080c0010101"), "bad_transaction",
+       "max priority fee per gas: must not be higher than max fee per gas"},
       {hex("02cc0101010101808080c0020101"), "bad_transaction", "y parity: expected 0 or 1, got 2"},
       {hex("02cd0101010101808080c1c0010101"), "unsupported_transaction",
        "transactions with an access list are not supported"},
@@ -246,7 +247,7 @@ TEST(transaction, a_flipped_bit_is_refused_or_another_transaction) {
   }
 }
 
-TEST(transaction, mutations_never_decode_to_something_else_than_they_say) {
+TEST(transaction, a_mutation_that_decodes_encodes_to_the_same_bytes) {
   SeededRandom random(2);
   int accepted = 0;
   for (int i = 0; i < 20'000; ++i) {
@@ -271,14 +272,14 @@ TEST(transaction, mutations_never_decode_to_something_else_than_they_say) {
 TEST(transaction, intrinsic_gas) {
   EXPECT_EQ(intrinsic_gas(false, {}), 21'000u);
   EXPECT_EQ(intrinsic_gas(true, {}), 53'000u);
-  // The floor of EIP-7623 rules plain data: 10 for a zero byte, 40 for another.
+  // The floor of EIP-7623 applies to plain data: 10 for a zero byte, 40 for any other.
   EXPECT_EQ(intrinsic_gas(false, hex("00")), 21'010u);
   EXPECT_EQ(intrinsic_gas(false, hex("01")), 21'040u);
   EXPECT_EQ(intrinsic_gas(false, hex("00000102")), 21'000u + 20 + 80);
-  // A creation of little data costs more than the floor: 4 and 16 a byte, and 2 for each word begun.
+  // A creation with little data costs more than the floor: 4 or 16 per byte, and 2 for each started word.
   EXPECT_EQ(intrinsic_gas(true, hex("00")), 53'000u + 4 + 2);
   EXPECT_EQ(intrinsic_gas(true, Bytes(33, 0x01)), 53'000u + 33 * 16 + 4);
-  // One of much data does not.
+  // For a creation with much data the floor applies.
   EXPECT_EQ(intrinsic_gas(true, Bytes(10'000, 0x01)), 21'000u + 10'000 * 40);
 }
 

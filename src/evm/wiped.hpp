@@ -1,4 +1,4 @@
-// Bytes that are overwritten when they die. Neither copied nor moved, so that no copy stays behind.
+// Bytes that the destructor overwrites. Neither copied nor moved, so that no copy stays in memory.
 #pragma once
 
 #include <array>
