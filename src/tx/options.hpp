@@ -1,4 +1,4 @@
-// Everything that can be set about the transaction manager. config/ fills it in.
+// The settings of the transaction manager. config/ fills them in.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ struct ResubmitOptions {
 };
 
 struct SignerOptions {
-  std::optional<std::int64_t> max_in_flight;  // none: the chain's
+  std::optional<std::int64_t> max_in_flight;  // nullopt: the chain's setting
   std::optional<bool> shared;
 };
 
@@ -64,8 +64,8 @@ struct LeaseTimes {
 struct LeaseOptions {
   LeaseTimes times;
   std::chrono::milliseconds renew_interval{3'000};
-  std::chrono::milliseconds idle_release{60'000};  // a lease without work is given up after this
-  std::size_t adopt_step = 64;                     // orphans taken at a time
+  std::chrono::milliseconds idle_release{60'000};  // a lease without work is released after this
+  std::size_t adopt_step = 64;                     // orphaned signers taken at a time
 };
 
 struct TxOptions {

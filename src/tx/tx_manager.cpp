@@ -55,7 +55,7 @@ class TxManager::ChainWork {
 
   ChainContext& context() { return context_; }
 
-  // The rest is for the chain's loop.
+  // The methods below must be called on the chain's loop.
   awaitable<> on_taken(std::vector<SignerLease> taken) {
     confirmations_.on_taken();
     co_await nonces_.on_taken(std::move(taken));
@@ -64,11 +64,11 @@ class TxManager::ChainWork {
     workers_.start();
     co_return;
   }
-  // A step may be cut off anywhere, as a crash would.
+  // May interrupt a step anywhere. That is as safe as a crash.
   awaitable<> stop() { return workers_.stop(); }
 
  private:
-  // Retract first, match next, count last: a transaction that moved to another block is never in both.
+  // Retract first, match next, count last, so that a transaction that moved to another block never counts in both.
   awaitable<> on_update(const evm::ChainUpdate& update) {
     if (update.reorged_to) co_await confirmations_.on_reorg(*update.reorged_to);
     co_await receipts_.on_blocks(update.blocks);

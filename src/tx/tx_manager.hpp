@@ -1,4 +1,4 @@
-// The transaction manager as a whole: puts the parts together, starts and stops them in order.
+// The transaction manager: creates its parts, and starts and stops them in order.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@
 
 namespace fencepost::tx {
 
-// A chain, and how its transactions are handled. The chain outlives the manager and is started after it.
+// A chain and the options for its transactions. Requires: the chain outlives the manager and is started after it.
 struct ChainSetup {
   evm::Chain& chain;
   ChainOptions options;
@@ -43,9 +43,10 @@ class TxManager {
             const std::vector<ChainSetup>& chains);
   ~TxManager();
 
-  // Registers the node, before it starts: a lease may name only a registered node. May be repeated. Throws as pg::Pool.
+  // Registers the node. Requires: called before start(), because a lease may name only a registered node. May be
+  // repeated. Throws as pg::Pool.
   awaitable<> join();
-  // On loop 0, once the database is migrated and before the chains start.
+  // Requires: called on loop 0, after the database was migrated and before the chains start.
   awaitable<> start();
   awaitable<> stop(std::chrono::milliseconds limit);
 

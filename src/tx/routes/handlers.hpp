@@ -1,4 +1,4 @@
-// What the table in routes.cpp names, and what its handlers have in common.
+// The handlers that the table in routes.cpp names, and the functions that they share.
 #pragma once
 
 #include <optional>
@@ -32,18 +32,19 @@ awaitable<http::Response> accept_reconcile(http::Request& request, RoutesParts p
 // signer_routes.cpp
 awaitable<http::Response> get_signers(http::Request& request, RoutesParts parts);
 
-// The transaction as it is when it has come as far as asked, or the patience is over; at once without a question.
+// Waits until `tx` has reached the state that `wait` asks for, or until its timeout, and returns the transaction as it
+// is then. Returns `tx` at once when `wait` is nullopt.
 awaitable<ManagedTx> wait_for(TxService& service, ManagedTx tx, std::optional<WaitQuery> wait);
 
 // The transaction, if the caller may see it. Error: `no_such_tx`.
 awaitable<Result<ManagedTx>> find_visible(TxService& service, http::Principal principal, Uuid tx_id);
 
-// The kind of http::Principal's restrictions that this domain asks for: lowercase addresses.
+// The kind of restriction in http::Principal that this module checks. Its values are lowercase addresses.
 inline constexpr std::string_view kSignerKind = "signer";
-// The signers that the caller may use; none: every signer.
+// The signers that the caller may use. nullopt: every signer.
 std::optional<std::vector<std::string>> allowed_signers(const http::Principal& principal);
 bool may_use_signer(const http::Principal& principal, std::string_view signer);
-// kForbidden `signer_not_allowed` when the key may not use it.
+// Error: kForbidden `signer_not_allowed` when the API key may not use the signer.
 Result<void> check_allowed(const http::Principal& principal, const std::string& signer);
 
 }  // namespace fencepost::tx

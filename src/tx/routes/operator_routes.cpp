@@ -29,7 +29,7 @@ Response answer(unsigned status, const Result<ManagedTx>& tx, const Request& req
   return Response::json(status, to_json(*tx));
 }
 
-// The transaction of the path, if the key may act for its signer.
+// The transaction of the path, if the API key may use its signer.
 awaitable<Result<Uuid>> named_tx(Request& request, Parts parts) {
   const auto tx_id = request.param_uuid("txId");
   const auto tx = co_await find_visible(parts.manager.service(), *request.principal(), tx_id);
@@ -45,7 +45,7 @@ Result<SignerKey> named_signer(const Request& request, const JsonReader& in, con
   return SignerKey{*chain_id, std::move(signer)};
 }
 
-// An act that needs nothing but a transaction and a reason.
+// Handles an operator action that needs only a transaction and a reason.
 template <awaitable<Result<ManagedTx>> (OperatorService::*act)(Uuid, Operator)>
 awaitable<Response> act_on_tx(Request& request, Parts parts) {
   const auto body = read_act(request, {"reason"});

@@ -1,8 +1,8 @@
-// Everything that this domain serves over HTTP: /api/v1/tx…, /api/v1/signers…
+// The HTTP routes of this module: /api/v1/tx…, /api/v1/signers…
 //
-// A key that is restricted to some signers creates only for those (403 `signer_not_allowed`), and others' transactions
-// do not exist for it (404 `no_such_tx`). What an operator does by hand has the scope `tx:operate` and needs a reason,
-// which is kept.
+// An API key that is restricted to some signers can create only for those (403 `signer_not_allowed`) and cannot see the
+// transactions of other signers (404 `no_such_tx`). The routes for operators need the scope `tx:operate` and a reason,
+// which is stored.
 #pragma once
 
 #include "base/uuid.hpp"
@@ -13,7 +13,7 @@
 
 namespace fencepost::tx {
 
-// All of them outlive the server, and the requests that its stop has left behind.
+// Requires: all parts outlive the server, and the requests that still run when it has stopped.
 struct RoutesParts {
   TxManager& manager;
   pg::Database& database;

@@ -18,7 +18,8 @@ using http::Request;
 using http::Response;
 using Parts = RoutesParts;
 
-constexpr std::chrono::milliseconds kBalancesTime{2000};  // the list is useful without them
+constexpr std::chrono::milliseconds kBalancesTime{
+    2000};  // then answer without balances: the list is useful without them
 
 json::value time_json(const std::optional<TimePoint>& at) {
   return at ? json::value(to_rfc3339(*at)) : json::value(nullptr);
@@ -41,7 +42,7 @@ json::object to_json(const SignerView& signer, bool has_key) {
           {"oldestOpen", time_json(signer.oldest_open)}};
 }
 
-// Those that were ever used come from the database; the rest are keys of this node that wait for their first use.
+// Adds the signers of this node's keys that were never used: the database lists only signers that were.
 void add_unused(std::vector<SignerView>& signers, const std::vector<std::int64_t>& chain_ids, const evm::KeyRing& keys,
                 const http::Principal& principal) {
   std::set<SignerKey> used;

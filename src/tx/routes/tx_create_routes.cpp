@@ -11,15 +11,15 @@ using http::refused_item;
 using http::Request;
 using http::Response;
 
-// What one body asks for, as far as it can be told without the database. `key` is the header Idempotency-Key. Throws
-// what read_create and one_key throw.
+// Reads and checks one body without asking the database. `key` is the header Idempotency-Key. Throws the errors of
+// read_create and one_key.
 Result<CreateTx> prepare(const JsonReader& in, std::optional<std::string> key, const Request& request,
                          const RoutesParts& parts) {
   auto body = read_create(in, parts.manager.service().options().request_id_required && !key);
   body.request_id = http::one_key(std::move(key), std::move(body.request_id), "requestId");
   const auto chain_id = parts.manager.service().resolve_chain(body.chain_id);
   if (!chain_id) return fail(chain_id.error());
-  // First whether the key may use it: whoever may not is not told which signers there are.
+  // Check the permission first, so that a caller without it does not learn which signers exist.
   if (auto allowed = check_allowed(*request.principal(), body.signer); !allowed) return fail(allowed.error());
   if (auto known = parts.manager.service().check_signer(body.signer); !known) return fail(known.error());
   return CreateTx{.tx_id = {},

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxAddressText = 64;
 constexpr std::array<std::pair<std::string_view, WaitFor>, 3> kWaits{
     {{"submitted", WaitFor::kSubmitted}, {"mined", WaitFor::kMined}, {"confirmed", WaitFor::kConfirmed}}};
 
-// Another part's error about a parameter's text.
+// Throws the error that another parser returned for the text of a parameter.
 [[noreturn]] void refuse(std::string_view parameter, const Error& error) {
   throw Exception(
       invalid(error.code, fmt::format("{}: {}", parameter, error.message)).with("parameter", std::string(parameter)));
@@ -50,7 +50,7 @@ std::string read_signer(const JsonReader& in) {
 
 std::string read_request_id(const JsonReader& in) {
   const auto* text = in.value().if_string();
-  // Anything but a string is told as such; a string has rules of its own, NUL and length among them.
+  // in.string() reports a value that is not a string. parse_request_id checks strings: length, NUL and more.
   if (text == nullptr) return in.string();
   auto request_id = parse_request_id(std::string_view(*text));
   if (!request_id) in.reject(request_id.error().code, request_id.error().message);
@@ -67,7 +67,7 @@ CreateBody read_create(const JsonReader& in, bool request_id_required) {
   const auto request_id = in.field("requestId");
   if (request_id.present()) body.request_id = read_request_id(request_id);
   if (request_id_required && !body.request_id) {
-    request_id.reject("request_id_required", "is required, here or as the header Idempotency-Key");
+    request_id.reject("request_id_required", "is required, in the body or as the header Idempotency-Key");
   }
   body.payload = read_payload(in.field("payload"));
   const auto preflight = in.field("preflight");
@@ -140,8 +140,8 @@ std::optional<Uuid> read_forwarded(const Request& request) {
   if (!text) return std::nullopt;
   const auto tx_id = Uuid::parse(*text);
   if (!tx_id || tx_id->version() != 7) {
-    throw Exception(invalid("invalid_header", fmt::format("{}: expected the id that a node has given, got {}",
-                                                          kForwardedHeader, quote(*text)))
+    throw Exception(invalid("invalid_header",
+                            fmt::format("{}: expected a UUID of version 7, got {}", kForwardedHeader, quote(*text)))
                         .with("header", std::string(kForwardedHeader)));
   }
   return *tx_id;

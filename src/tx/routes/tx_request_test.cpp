@@ -27,7 +27,7 @@ CreateBody create_from(const json::value& body, bool request_id_required = true)
   return read_create(JsonReader(body), request_id_required);
 }
 
-// kCreate with one member replaced, or taken away when the value is nothing.
+// kCreate with one member replaced, or removed when the value is nullopt.
 json::value create_with(std::string_view key, std::optional<json::value> value) {
   auto body = json::parse(kCreate);
   if (value) {
@@ -108,7 +108,7 @@ TEST(tx_request, a_batch_does_not_look_into_its_items) {
   EXPECT_EQ(context(error_from([&] { read_create(items[2], true); }), "field"), "item");
 }
 
-TEST(tx_request, reads_how_long_to_wait_for_what) {
+TEST(tx_request, reads_the_wait_and_its_timeout) {
   EXPECT_FALSE(read_wait(get("/x")));
   const auto plain = read_wait(get("/x?wait=submitted"));
   EXPECT_EQ(plain->what, WaitFor::kSubmitted);
@@ -130,7 +130,7 @@ TEST(tx_request, a_bad_wait_is_refused) {
   }
 }
 
-TEST(tx_request, a_list_is_of_fifty_unless_asked) {
+TEST(tx_request, a_list_has_a_limit_of_fifty_by_default) {
   const auto filter = read_filter(get("/x"));
   EXPECT_EQ(filter.limit, 50U);
   EXPECT_FALSE(filter.chain_id || filter.signer || filter.state || filter.before || filter.allowed_signers);
@@ -160,19 +160,19 @@ TEST(tx_request, a_bad_filter_is_refused_with_the_parameter) {
   }
 }
 
-TEST(tx_request, a_misspelt_parameter_is_told_what_it_may_mean) {
+TEST(tx_request, a_misspelt_parameter_is_refused_with_a_suggestion) {
   const auto request = get("/x?stat=STUCK");
   EXPECT_NE(error_from([&] { read_filter(request); }).message.find("did you mean \"state\"?"), std::string::npos);
 }
 
-TEST(tx_request, reads_which_request_is_meant) {
+TEST(tx_request, reads_a_request_query) {
   const auto query = read_request_query(get("/x?chainId=5&signer=" + std::string(kChecksummed) + "&requestId=a%20b"));
   EXPECT_EQ(query.chain_id, 5);
   EXPECT_EQ(query.signer, kSigner);
   EXPECT_EQ(query.request_id, "a b");
 }
 
-TEST(tx_request, a_request_is_named_by_signer_and_id) {
+TEST(tx_request, a_request_query_needs_a_signer_and_a_request_id) {
   const std::string signer = "signer=" + std::string(kSigner);
   const std::pair<std::string, std::string> cases[] = {{"requestId=r", "signer"},
                                                        {signer, "requestId"},
@@ -185,14 +185,14 @@ TEST(tx_request, a_request_is_named_by_signer_and_id) {
   }
 }
 
-TEST(tx_request, a_forwarded_request_brings_its_id) {
+TEST(tx_request, reads_the_id_of_a_forwarded_request) {
   http::Request request;
   EXPECT_EQ(read_forwarded(request), std::nullopt);
   request.add_header("x-fencepost-forwarded", "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b");
   EXPECT_EQ(read_forwarded(request)->to_string(), "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b");
 }
 
-TEST(tx_request, a_forwarded_id_is_one_that_a_node_makes) {
+TEST(tx_request, a_forwarded_id_must_be_a_uuid_of_version_7) {
   for (const auto* text : {"", "yes", "0190a1b2-c3d4-4e5f-8a9b-0c1d2e3f4a5b", "00000000-0000-0000-0000-000000000000"}) {
     SCOPED_TRACE(text);
     http::Request request;

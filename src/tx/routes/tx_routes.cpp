@@ -13,11 +13,11 @@ namespace json = boost::json;
 using http::Request;
 using http::Response;
 
-// Steps and events of one transaction in one answer: only a transaction that never ends has more.
+// Steps or events in one answer. Only a transaction that is open for very long has more.
 constexpr std::size_t kMaxSteps = 1000;
 
 Error no_such_tx() {
-  return not_found("no_such_tx", "there is no such transaction");
+  return not_found("no_such_tx", "there is no transaction with this txId or requestId that this API key may see");
 }
 
 json::object to_json(const AttemptView& attempt) {
@@ -48,7 +48,7 @@ json::object to_json(const outbox::Event& event) {
           {"createdAt", to_rfc3339(event.created_at)}};
 }
 
-// Steps or events, which have their place in the log as `seq`.
+// A page of steps or events. The cursor is `seq`, their position in the log.
 template <class T>
 Response log_answer(const std::vector<T>& rows, std::size_t limit) {
   return http::page_answer(
@@ -69,7 +69,7 @@ awaitable<Response> answer_with_attempts(RoutesParts parts, ManagedTx tx) {
 awaitable<Response> get_tx(Request& request, RoutesParts parts) {
   check_query(request, {"wait", "timeout"});
   const auto wait = read_wait(request);
-  // Seen before it is waited for: how long the answer takes must not tell that there is one.
+  // Check the permission before waiting: the time of the answer must not reveal that the transaction exists.
   auto found = co_await find_visible(parts.manager.service(), *request.principal(), request.param_uuid("txId"));
   if (!found) co_return Response::problem(found.error(), request);
   auto tx = co_await wait_for(parts.manager.service(), std::move(*found), wait);
@@ -92,7 +92,7 @@ awaitable<Response> get_tx_by_request(Request& request, RoutesParts parts) {
 awaitable<Response> list_tx(Request& request, RoutesParts parts) {
   auto filter = read_filter(request);
   filter.allowed_signers = allowed_signers(*request.principal());
-  const auto limit = filter.limit++;  // page_answer wants one more
+  const auto limit = filter.limit++;  // page_answer needs one row more to know whether there is a next page
   const auto txs = co_await list_txs(parts.database.pool(), std::move(filter));
   co_return http::page_answer(
       txs, limit, [](const ManagedTx& tx) { return to_json(tx); },
@@ -139,9 +139,10 @@ bool may_use_signer(const http::Principal& principal, std::string_view signer) {
 
 Result<void> check_allowed(const http::Principal& principal, const std::string& signer) {
   if (may_use_signer(principal, signer)) return {};
-  return fail(http::forbidden("signer_not_allowed", "this key may not use this signer")
-                  .with("field", "signer")
-                  .with("signer", signer));
+  return fail(
+      http::forbidden("signer_not_allowed", "this API key may not use this signer; use another key or another signer")
+          .with("field", "signer")
+          .with("signer", signer));
 }
 
 }  // namespace fencepost::tx
