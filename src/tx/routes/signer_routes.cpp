@@ -18,8 +18,8 @@ using http::Request;
 using http::Response;
 using Parts = RoutesParts;
 
-constexpr std::chrono::milliseconds kBalancesTime{
-    2000};  // then answer without balances: the list is useful without them
+// After this time the list is answered without balances.
+constexpr std::chrono::milliseconds kBalancesTime{2000};
 
 json::value time_json(const std::optional<TimePoint>& at) {
   return at ? json::value(to_rfc3339(*at)) : json::value(nullptr);

@@ -1,4 +1,4 @@
-// What the workers of one chain share, and the one way in which they write.
+// The objects that the workers of one chain share, and the functions through which they write.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@ namespace fencepost::tx {
 
 struct ChainContext {
   evm::Chain& evm_chain;
-  Executor home;  // the chain's: the loop that all workers run on
+  Executor home;  // the chain's loop, on which all of its workers run
   Runtime& runtime;
   pg::Database& database;
-  evm::ChainConnector& connector;  // the chain's
-  evm::BlockFollower& follower;    // the chain's
+  evm::ChainConnector& connector;  // owned by evm_chain
+  evm::BlockFollower& follower;    // owned by evm_chain
   evm::KeyRing& keys;
   LeaseManager& leases;
   TxChangeSignal& changes;
@@ -41,27 +41,28 @@ struct ChainContext {
   const std::string& node() const { return leases.identity().node_id; }
   std::int64_t chain_id() const { return evm_chain.id(); }
 
-  // Applies the steps in one commit, writes a log line for each, tells whoever waits, and drops the leases that turn
-  // out to be lost. A step that PostgreSQL cannot store fails alone: it is logged, and answered as kMoved.
+  // Applies the steps in one commit, logs each, wakes the requests that wait for these transactions, and drops leases
+  // that turn out to be lost. One outcome per step, in order. A step that PostgreSQL cannot store fails alone: it is
+  // logged, and its outcome is kMoved.
   awaitable<std::vector<StepOutcome>> apply(std::vector<Step> steps);
   // The same for claims.
   awaitable<std::vector<ClaimResult>> claim(std::vector<Claim> claims);
 
-  // For what a worker is in the middle of when the node stops. Short: a step that is cut off is as safe as a crash, and
-  // a database that hangs must not keep the node from giving its leases back.
+  // How long a worker may finish its current step when the node stops. It is short because an interrupted step is as
+  // safe as a crash, and a database that hangs must not delay the release of the leases.
   static constexpr std::chrono::milliseconds kStopGrace{500};
 
-  // How long a broadcast that was begun is this worker's alone: when nothing was heard of it by then, the same bytes
-  // are sent again.
+  // How long a claimed broadcast belongs to this worker alone. If no outcome is stored by then, the same bytes are sent
+  // again.
   std::chrono::milliseconds claim_patience() const {
     return std::min<std::chrono::milliseconds>(options.resubmit.interval, std::chrono::seconds(30));
   }
-  // Until what the chain has taken is sent again by itself.
+  // The time until an accepted transaction is broadcast again. kNever when resubmission is disabled.
   std::chrono::milliseconds until_resubmit() const {
     return options.resubmit.enabled ? options.resubmit.interval : kNever;
   }
 
-  // How long until the next try of something that failed `tries` times in a row: 1 s, 2 s, 4 s, … 60 s.
+  // The delay before the next try of an action that failed `tries` times in a row: 1 s, 2 s, 4 s, … 60 s.
   static std::chrono::milliseconds retry_delay(std::int32_t tries);
 };
 

@@ -48,7 +48,7 @@ class MarketFees : public FeePolicy {
   }
 
  private:
-  // Whatever the chain's reason is, it may tell the next time.
+  // Always kUnavailable, whatever the reason: the chain may answer the next time.
   static Error untold(const Error& reason) {
     return reason.kind == ErrorKind::kUnavailable ? reason : unavailable("fees_unknown", reason.message);
   }
@@ -78,7 +78,7 @@ class MarketFees : public FeePolicy {
   evm::ChainConnector& connector_;
   const evm::BlockFollower& follower_;
   FeeOptions options_;
-  std::string block_;  // of the quote
+  std::string block_;  // hash of the head at the time of the quote
   std::optional<FeeQuote> quote_;
 };
 

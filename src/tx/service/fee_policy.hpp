@@ -1,4 +1,4 @@
-// How a transaction's offer for its gas is found. One more way is one more class.
+// Decides what a transaction offers for its gas. Each policy is one class.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,18 @@
 
 namespace fencepost::tx {
 
-// Belongs to the chain's loop.
+// All calls must be made on the chain's loop.
 class FeePolicy {
  public:
   virtual ~FeePolicy() = default;
 
-  // What to offer now, one for each, in order; the caller's own fees come first. The chain is asked at most once, and
-  // only if it must be. Errors: those of price(), or kUnavailable when the chain does not tell.
+  // The fees to offer now, one result per payload, in order. Fees in the payload take precedence. Asks the chain at
+  // most once, and only if needed. Errors: those of price(), or kUnavailable when the chain does not answer.
   virtual awaitable<std::vector<Result<evm::Fees>>> offers(std::vector<Payload> payloads) = 0;
 };
 
-// The one that the options name: `fixed`, or by the market, which is asked once per block (eth_feeHistory).
+// The policy that the options name: fixed fees, or market fees, which are read from the chain once per block
+// (eth_feeHistory). Requires: connector and follower outlive the policy.
 std::unique_ptr<FeePolicy> make_fee_policy(evm::ChainConnector& connector, const evm::BlockFollower& follower,
                                            const FeeOptions& options);
 

@@ -19,7 +19,7 @@ std::optional<Uuid> accepted_id(std::string_view body) {
 
 Error outcome_unknown(const Error& cause) {
   return unavailable("outcome_unknown",
-                     "the leader did not answer; it may have accepted the request: ask again with the same requestId")
+                     "the leader did not answer and may have accepted the request; retry with the same requestId")
       .after(std::chrono::seconds(1))
       .because(cause.to_string());
 }
@@ -27,7 +27,7 @@ Error outcome_unknown(const Error& cause) {
 }  // namespace
 
 Error not_leader(const std::string& why) {
-  return conflict("not_leader", "another node leads this signer; try again shortly")
+  return conflict("not_leader", "this node does not lead the signer; retry after a short delay")
       .with("why", why)
       .after(std::chrono::seconds(1));
 }
@@ -58,9 +58,9 @@ awaitable<Result<LeaderClient::Answer>> LeaderClient::create(std::string leader_
   auto id = accepted ? accepted_id(response->body) : std::nullopt;
   if (id) co_return Answer{*id, response->status == 200};
   auto problem = http::read_problem(*response);
-  // Neither an answer that is not understood nor a bug over there says anything about what it had done before.
+  // After an unreadable answer or an internal error, the leader may or may not have stored the transaction.
   if (!problem || problem->kind == ErrorKind::kInternal) {
-    co_return fail(outcome_unknown(problem.value_or(internal("bad_answer", "it is not understood"))));
+    co_return fail(outcome_unknown(problem.value_or(internal("bad_answer", "the leader's answer cannot be read"))));
   }
   co_return fail(std::move(*problem));
 }

@@ -1,4 +1,5 @@
-// Passes a create on to the node that leads its signer. Once: a node that is not the leader either refuses.
+// Forwards a create to the node that leads its signer. A request is forwarded once: if the receiving node is not the
+// leader either, it refuses the request.
 #pragma once
 
 #include <chrono>
@@ -13,7 +14,7 @@
 
 namespace fencepost::tx {
 
-// On a forwarded request: the transaction id that the first node has given it.
+// A header of forwarded requests: the transaction id that the first node assigned.
 inline constexpr std::string_view kForwardedHeader = "X-Fencepost-Forwarded";
 
 class LeaderClient {
@@ -24,8 +25,8 @@ class LeaderClient {
     Uuid tx_id;
     bool existing = false;
   };
-  // Any loop. The leader's own error, as it told it; `not_leader` (409) when it certainly did not get the request or
-  // is none any more; `outcome_unknown` (503) when it may have.
+  // Any loop. Errors: the error that the leader answered with; `not_leader` (409) when the request did not reach the
+  // leader, or the node no longer leads; `outcome_unknown` (503) when the leader may have accepted the request.
   awaitable<Result<Answer>> create(std::string leader_url, std::string authorization, Uuid tx_id, std::string body);
 
  private:

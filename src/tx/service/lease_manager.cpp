@@ -11,16 +11,16 @@
 namespace fencepost::tx {
 namespace {
 
-// How long a new lease's first user waits for its preparations. They go on without it: what they did not get ready
-// waits as CREATED.
+// How long the first caller waits for the preparations of a new lease. They continue in the background after that;
+// until they finish, new transactions stay CREATED.
 constexpr auto kPreparationPatience = std::chrono::seconds(2);
 constexpr std::size_t kTakenAtOnce = 256;
-// A database that does not answer by then lets the leases run out by themselves.
+// If the database does not answer by then, the leases are not released and expire.
 constexpr auto kFarewell = std::chrono::milliseconds(1'000);
 constexpr auto kStopGrace = std::chrono::milliseconds(500);
 constexpr auto kAdoptPause = std::chrono::milliseconds(100);
 
-// Whether a set of leases was refused because another session holds one of them.
+// Whether acquiring failed because another session holds the lock on one of the leases.
 bool is_locked(const Exception& error) {
   const auto* refused = dynamic_cast<const pg::QueryError*>(&error);
   return refused != nullptr ? refused->is_timeout() : error.error().code == kLeaseLocked;
@@ -43,7 +43,7 @@ LeaseManager::LeaseManager(Executor home, pg::Database& database, cluster::NodeI
       refused_total_(
           metrics.counter("lease_acquire_total", "Requests for a lease, by result", {{"result", "not_leader"}})),
       failed_total_(metrics.counter("lease_acquire_total", "Requests for a lease, by result", {{"result", "error"}})),
-      fenced_total_(metrics.counter("lease_fenced_total", "Writes refused because the lease was gone")),
+      fenced_total_(metrics.counter("lease_fenced_total", "Writes refused because the lease was lost")),
       held_gauge_(metrics.gauge("lease_held", "Leases that this node holds")),
       renew_worker_(
           home,
@@ -74,7 +74,7 @@ awaitable<> LeaseManager::stop() {
   }
   if (!leases.empty()) {
     co_await release_leases(database_.pool(), identity_.node_id, leases, kFarewell);
-    log::info("leases given back", {{"leases", leases.size()}});
+    log::info("leases released", {{"leases", leases.size()}});
   }
   co_await cluster::forget_node(database_.pool(), identity_.node_id, kFarewell);
 }
@@ -104,7 +104,7 @@ std::vector<SignerLease> LeaseManager::all() {
 
 void LeaseManager::lost(const SignerLease& lease) {
   fenced_total_.Increment();
-  log::warn("a write was fenced: the lease is gone", {{"chainId", lease.key.chain_id},
+  log::warn("a write was fenced: the lease is lost", {{"chainId", lease.key.chain_id},
                                                       {"signer", lease.key.signer},
                                                       {"nodeId", identity_.node_id},
                                                       {"fencingToken", lease.fencing_token}});
@@ -119,8 +119,8 @@ awaitable<LeaseManager::Answer> LeaseManager::lead(SignerKey key) {
   co_return co_await on_loop(home_, [this, key = std::move(key)] { return lead_here(key); });
 }
 
-// A thousand requests for a signer that nobody has yet are one acquisition, and so are those for a thousand signers:
-// what is wanted while one is under way forms the next.
+// Requests are grouped: all requests for one signer, and requests for up to kTakenAtOnce signers, are one acquisition.
+// Requests that arrive while an acquisition runs form the next one.
 awaitable<LeaseManager::Answer> LeaseManager::lead_here(SignerKey key) {
   if (auto lease = held(key)) co_return std::move(*lease);
   const auto mine = std::make_shared<Waiting>(home_);
@@ -136,7 +136,7 @@ awaitable<LeaseManager::Answer> LeaseManager::lead_here(SignerKey key) {
 
 awaitable<> LeaseManager::take_wanted() {
   while (!wanted_.empty()) {
-    // Or it would be ours again under the token that is being given back.
+    // Wait for the release: otherwise this node could get the lease again under the token that it is releasing.
     if (const auto release = releasing_) co_await release->wait();
     decltype(wanted_) now;
     while (!wanted_.empty() && now.size() < kTakenAtOnce) now.insert(wanted_.extract(wanted_.begin()));
@@ -183,7 +183,7 @@ awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(
   }
   std::erase_if(keys, [&](const SignerKey& key) { return answers.contains(key) || refusals.contains(key); });
   if (!keys.empty()) {
-    // Somebody was faster.
+    // Another node acquired these leases first: find out which.
     views = co_await find_leases(pool, keys, options_.times);
     for (std::size_t i = 0; i < keys.size(); ++i)
       answers.emplace(keys[i], views[i].value_or(LeaseView{.key = keys[i]}));
@@ -194,7 +194,7 @@ awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(
   co_return answers;
 }
 
-// A lease that another session holds locked must not keep this node from the others: the set is halved then.
+// Halves the set when another session holds a lock on one of the leases, so that the lock delays only that lease.
 awaitable<std::vector<SignerLease>> LeaseManager::acquire(std::int64_t chain_id, std::vector<std::string> signers,
                                                           Refusals& refusals) {
   const auto take_some = [this, chain_id](std::span<const std::string> some) { return acquire_once(chain_id, some); };
@@ -204,7 +204,8 @@ awaitable<std::vector<SignerLease>> LeaseManager::acquire(std::int64_t chain_id,
   for (std::size_t i = 0; i < signers.size(); ++i) {
     const auto& outcome = outcomes[i];
     if (!outcome) {
-      log::error("a lease cannot be had", error_of(outcome.error()), {{"chainId", chain_id}, {"signer", signers[i]}});
+      log::error("a lease cannot be acquired", error_of(outcome.error()),
+                 {{"chainId", chain_id}, {"signer", signers[i]}});
       refusals.emplace(SignerKey{chain_id, signers[i]}, outcome.error());
       failed_total_.Increment();
     } else if (*outcome) {
@@ -214,7 +215,7 @@ awaitable<std::vector<SignerLease>> LeaseManager::acquire(std::int64_t chain_id,
   co_return taken;
 }
 
-// One for each, in order; none where another node holds the lease.
+// One result per signer, in order; nullopt where another node holds the lease.
 awaitable<std::vector<std::optional<SignerLease>>> LeaseManager::acquire_once(std::int64_t chain_id,
                                                                               std::span<const std::string> signers) {
   const auto taken = co_await acquire_leases(database_.pool(), identity_.node_id, chain_id,
@@ -283,7 +284,7 @@ awaitable<> LeaseManager::renew_held() {
     if (it != known_.end() && it->second.token == lease.fencing_token)
       it->second.until = asked + options_.times.duration;
   }
-  // One that was not renewed is not given up yet: it may only have been locked. Once it has run out, it is.
+  // Keep a lease that was not renewed until it expires: another session may only have locked the row for a moment.
   std::erase_if(known_, [&](const auto& entry) {
     const bool gone = entry.second.until + options_.times.clock_skew_allowance <= asked;
     if (gone) log::warn("lease expired", {{"signer", entry.first.signer}, {"fencingToken", entry.second.token}});
@@ -306,7 +307,7 @@ awaitable<> LeaseManager::release_idle() {
   std::erase_if(unused, [&](const SignerLease& lease) { return std::ranges::find(idle, lease.key) == idle.end(); });
   if (unused.empty()) co_return;
   {
-    // Forgotten first: whoever comes now takes it anew, once it is given back and so under another token.
+    // Forget the leases first: a caller that arrives now waits for the release and gets the lease under a new token.
     const std::scoped_lock lock(mutex_);
     for (const auto& lease : unused) known_.erase(lease.key);
   }
@@ -320,10 +321,10 @@ awaitable<> LeaseManager::release_idle() {
   releasing_.reset();
   released->complete(true);
   if (failure) std::rethrow_exception(failure);
-  log::info("idle leases given back", {{"leases", unused.size()}});
+  log::info("idle leases released", {{"leases", unused.size()}});
 }
 
-// In small steps with a pause, so that several nodes share what one has left.
+// Works in small steps with a pause between them, so that several nodes share the orphaned signers of a dead node.
 awaitable<Worker::Next> LeaseManager::adopt() {
   co_await release_idle();
   const auto orphans = co_await find_orphans(database_.pool(), chains_, options_.times, options_.adopt_step);
@@ -332,7 +333,7 @@ awaitable<Worker::Next> LeaseManager::adopt() {
     if (can_sign_(key)) by_chain[key.chain_id].push_back(key.signer);
   }
   std::size_t adopted = 0;
-  Refusals refusals;  // logged; others look for them in the next round
+  Refusals refusals;  // already logged; the next round retries
   for (auto& [chain_id, signers] : by_chain) adopted += (co_await take(chain_id, std::move(signers), refusals)).size();
   if (adopted == 0 || orphans.size() < options_.adopt_step) co_return Worker::Next::kRest;
   asio::steady_timer pause(home_, kAdoptPause);

@@ -1,9 +1,9 @@
-// The leases of this node: gets them, keeps them, notices when they are gone, gives them back.
+// The leases of this node: acquires, renews and releases them, and detects that one is lost.
 //
-// What is remembered here only saves questions. Whether a lease still holds is decided in PostgreSQL, by the fence of
-// each write; a write that comes back FENCED ends in `lost`, and everything in memory about that signer goes with it.
+// The leases in memory only save queries. PostgreSQL decides whether a lease is still valid, in the fence of each
+// write. When a write is fenced, the writer calls `lost`, which removes the lease from memory.
 //
-// Lives on one loop; methods marked so may be called from any.
+// Runs on one loop. Methods marked "any thread" or "any loop" may be called from elsewhere.
 #pragma once
 
 #include <chrono>
@@ -33,27 +33,30 @@ namespace fencepost::tx {
 
 class LeaseManager {
  public:
-  // What to do with leases that have just been taken, before anybody uses them: read the chain's nonces, look at what
-  // the former owner left. Errors are its own to handle.
+  // Called with leases that were just acquired, before their first use: reads the chain's nonces and checks the work of
+  // the former owner. The callback handles its own errors.
   using OnTaken = std::function<awaitable<>(std::vector<SignerLease>)>;
 
   LeaseManager(Executor home, pg::Database& database, cluster::NodeIdentity identity, LeaseOptions options,
                std::vector<std::int64_t> chains, std::function<bool(const SignerKey&)> can_sign, Metrics& metrics);
 
-  void on_taken(OnTaken callback) { on_taken_.push_back(std::move(callback)); }  // before start
+  // Requires: called before start().
+  void on_taken(OnTaken callback) { on_taken_.push_back(std::move(callback)); }
   void start();
-  // Gives all leases back, so that others need not wait for them to expire.
+  // Releases all leases, so that other nodes need not wait for them to expire.
   awaitable<> stop();
-  // A lease somewhere was given up: look for orphans now. Any thread.
+  // Looks for orphaned signers now, because some node released a lease. Any thread.
   void look_for_orphans() { adopt_worker_.wake(); }
 
-  // The lease, as far as this node knows. Any thread.
+  // The lease, as far as this node knows; nullopt when this node does not hold it. Counts as a use. Any thread.
   std::optional<SignerLease> held(const SignerKey& key);
-  // Those of one chain. Any thread.
+  // The leases of one chain. Any thread.
   std::vector<SignerLease> held_on(std::int64_t chain_id);
-  // The lease, taken if it is free; otherwise who has it. Any loop. Throws what the database throws.
+  // Returns this node's lease, and acquires it first if it is free. Returns the LeaseView of the owner when another
+  // node holds it. Any loop. Throws what the database throws.
   awaitable<std::variant<SignerLease, LeaseView>> lead(SignerKey key);
-  // A fenced write said so. Any thread. Counts; forgets the lease unless there is a newer one by now.
+  // Called when a write was fenced: counts it and forgets the lease, unless this node holds a newer token by now. Any
+  // thread.
   void lost(const SignerLease& lease);
 
   const cluster::NodeIdentity& identity() const { return identity_; }
@@ -64,11 +67,11 @@ class LeaseManager {
   using Answer = std::variant<SignerLease, LeaseView>;
   struct Known {
     std::int64_t token = 0;
-    Clock::time_point until;  // believed, counted from before the question was asked
+    Clock::time_point until;  // a lower bound: counted from before the request was sent
     Clock::time_point last_use;
   };
   using Waiting = Completion<std::expected<Answer, std::exception_ptr>>;
-  using Refusals = std::map<SignerKey, std::exception_ptr>;  // those that could not be had, each for its own reason
+  using Refusals = std::map<SignerKey, std::exception_ptr>;  // leases that could not be acquired, and why
 
   awaitable<Answer> lead_here(SignerKey key);
   awaitable<> take_wanted();
@@ -95,11 +98,11 @@ class LeaseManager {
 
   std::mutex mutex_;  // guards known_
   std::unordered_map<SignerKey, Known> known_;
-  std::map<SignerKey, std::vector<std::shared_ptr<Waiting>>> wanted_;  // on the loop: who waits for which
+  std::map<SignerKey, std::vector<std::shared_ptr<Waiting>>> wanted_;  // callers that wait; on the loop only
   bool taking_ = false;
-  std::shared_ptr<Completion<bool>> releasing_;  // while idle leases are given back
-  pg::Pool renewals_;       // a session of their own: nobody's slow statement may stand before a renewal
-  TaskGroup preparations_;  // and acquisitions
+  std::shared_ptr<Completion<bool>> releasing_;  // set while idle leases are released
+  pg::Pool renewals_;                            // a session of its own, so that no slow statement delays a renewal
+  TaskGroup preparations_;                       // and acquisitions
 
   Metrics::Counter& taken_total_;
   Metrics::Counter& refused_total_;

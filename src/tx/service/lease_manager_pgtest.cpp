@@ -1,4 +1,4 @@
-// What a node knows of its leases, against what the database says, where the two change at the same time.
+// Compares the leases that a node remembers with those in the database, while both change at the same time.
 #include "pg/database.hpp"
 #include "tests/support/eventually.hpp"
 #include "tx/service/lease_manager.hpp"
@@ -29,7 +29,7 @@ class LeaseManagerTest : public ProtocolTest {
   SignerKey free_signer(std::uint64_t number) { return {kChain, fmt::format("0x{:040x}", number)}; }
 
   using Answer = std::variant<SignerLease, LeaseView>;
-  // 0 when somebody else leads.
+  // 0 when another node leads.
   static std::int64_t token_of(const Answer& answer) {
     const auto* lease = std::get_if<SignerLease>(&answer);
     return lease == nullptr ? 0 : lease->fencing_token;
@@ -51,7 +51,7 @@ class LeaseManagerTest : public ProtocolTest {
   Runtime runtime{{.threads = 1}};
   Metrics metrics;
   pg::Database database{runtime, test::connect_options(db.dsn()), {.shared_connections = 2}, metrics};
-  // Nothing happens by itself: idle at once, but given up only when the test wakes the worker.
+  // Leases are idle at once, but are released only when the test wakes the worker.
   LeaseManager manager{runtime.executor(0),
                        database,
                        {.node_id = "node-a", .advertise_url = "", .version = ""},
@@ -61,8 +61,8 @@ class LeaseManagerTest : public ProtocolTest {
                        metrics};
 };
 
-TEST_F(LeaseManagerTest, an_idle_lease_asked_for_while_it_is_given_back_comes_under_another_token) {
-  // Giving back waits before it looks at any row: the lease is still ours in the database.
+TEST_F(LeaseManagerTest, an_idle_lease_that_is_requested_during_its_release_gets_a_new_token) {
+  // The release waits before it reads any row, so the lease is still this node's in the database.
   admin.must(R"(
     CREATE FUNCTION wait_before_release() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -73,7 +73,7 @@ TEST_F(LeaseManagerTest, an_idle_lease_asked_for_while_it_is_given_back_comes_un
       "CREATE TRIGGER wait_before_release BEFORE UPDATE ON signer_lease FOR EACH STATEMENT "
       "EXECUTE FUNCTION wait_before_release()");
   Session gate(db.dsn(), "gate");
-  // The shared connections take turns, and behind a release on the same one a question would wait anyway.
+  // Queries alternate between the two shared connections. Try both: a query behind the release would wait anyway.
   for (std::uint64_t turn = 1; turn <= 4; ++turn) {
     const auto key = free_signer(turn);
     ASSERT_EQ(lead(key), 1);
@@ -82,10 +82,10 @@ TEST_F(LeaseManagerTest, an_idle_lease_asked_for_while_it_is_given_back_comes_un
     manager.look_for_orphans();
     ASSERT_TRUE(eventually([&] { return somebody_waits_for(gate); }));
     ASSERT_EQ(owner_of(key), "node-a/1");
-    EXPECT_FALSE(manager.held(key)) << "used while it is given back";
+    EXPECT_FALSE(manager.held(key)) << "used while it is released";
 
     auto wanted = asio::co_spawn(runtime.loop(0), manager.lead(key), asio::use_future);
-    // More round trips than taking a lease has.
+    // More round trips than an acquisition needs.
     for (int i = 0; i < 20; ++i) {
       runtime.run_on(0, [](pg::Database& d, SignerKey which) -> awaitable<> {
         const auto connection = co_await d.pool().acquire();
@@ -94,12 +94,12 @@ TEST_F(LeaseManagerTest, an_idle_lease_asked_for_while_it_is_given_back_comes_un
     }
     gate.must("SELECT pg_advisory_unlock(42)");
     EXPECT_EQ(token_of(wanted.get()), 2);
-    EXPECT_EQ(owner_of(key), "node-a/2") << "given back under the feet of whoever asked for it";
+    EXPECT_EQ(owner_of(key), "node-a/2") << "released after it was acquired again";
     EXPECT_EQ(manager.held(key).value_or(SignerLease{}).fencing_token, 2);
   }
 }
 
-TEST_F(LeaseManagerTest, a_lease_that_a_stranger_locks_keeps_no_other_from_being_given_back) {
+TEST_F(LeaseManagerTest, a_lease_locked_by_another_session_does_not_delay_the_release_of_others) {
   const auto locked = free_signer(1);
   const auto free = free_signer(2);
   ASSERT_EQ(lead(locked), 1);
@@ -111,7 +111,7 @@ TEST_F(LeaseManagerTest, a_lease_that_a_stranger_locks_keeps_no_other_from_being
   EXPECT_TRUE(eventually([&] { return owner_of(free) == "/1"; }));
   EXPECT_EQ(owner_of(locked), "node-a/1");
   stranger.must("COMMIT");
-  // Nobody has had it in between, so it goes on as it was.
+  // No other node has held it in between, so the token is the same.
   EXPECT_EQ(lead(locked), 1);
 }
 

@@ -23,17 +23,17 @@ Metrics::Counter& actions_total(Metrics& metrics, const ChainContext& chain, con
 constexpr std::uint64_t kTransferGas = 21'000;
 
 Error no_such_tx() {
-  return not_found("no_such_tx", "there is no such transaction");
+  return not_found("no_such_tx", "there is no transaction with this txId");
 }
 
 Error wrong_state(const ManagedTx& tx, std::string_view wanted) {
-  return conflict("wrong_state", "the transaction's state does not allow that: " + std::string(wanted))
+  return conflict("wrong_state", "the transaction's state does not allow this action: " + std::string(wanted))
       .with("state", std::string(kManagedTx.name(tx.state)));
 }
 
-// Between looking and writing somebody else was faster.
+// Another writer changed the transaction between the read and the write.
 Error moved() {
-  return conflict("wrong_state", "the transaction changed meanwhile; look again");
+  return conflict("wrong_state", "the transaction changed during this request; read it again and retry");
 }
 
 awaitable<Result<evm::Fees>> current_offer(ChainContext& chain, Payload payload) {
@@ -42,8 +42,8 @@ awaitable<Result<evm::Fees>> current_offer(ChainContext& chain, Payload payload)
   co_return std::move(offers.front());
 }
 
-// What a transaction of the chain has otherwise than ours; nothing when it does the same for the same nonce. Recorded,
-// it would count as ours, so whatever it pays must be what was asked for.
+// The first field in which the transaction on the chain differs from ours; nullopt when it has the same sender, nonce
+// and payload. A recorded transaction counts as ours, so it must do exactly what the caller asked for.
 std::optional<std::string> difference(const ManagedTx& ours, const evm::TransactionInfo& theirs) {
   if (theirs.from != ours.key.signer) return "sender";
   if (theirs.nonce != *ours.nonce) return "nonce";
@@ -55,7 +55,7 @@ std::optional<std::string> difference(const ManagedTx& ours, const evm::Transact
   return std::nullopt;
 }
 
-// Nothing for nobody: what a cancel and a gap are filled with.
+// A transfer of value 0 to the signer itself: uses up a nonce without effect, for a cancel or a gap.
 Payload self_transfer(const std::string& signer) {
   Payload payload;
   payload.to = signer;
@@ -85,7 +85,7 @@ OperatorService::OperatorService(TxService& service, pg::Database& database,
 
 awaitable<Result<SignerLease>> OperatorService::lease_of(SignerKey key) {
   if (!chains_.contains(key.chain_id) || keys_.find(key.signer) == nullptr) {
-    co_return fail(not_found("no_such_signer", "this node has no such signer"));
+    co_return fail(not_found("no_such_signer", "this node has no key for the signer, or its chain is not configured"));
   }
   auto leader = co_await leases_.lead(std::move(key));
   if (auto* other = std::get_if<LeaseView>(&leader)) {
@@ -100,7 +100,7 @@ awaitable<Result<std::pair<ManagedTx, SignerLease>>> OperatorService::open_tx(Uu
   auto lease = co_await lease_of(tx->key);
   if (!lease) co_return fail(lease.error());
   if (kManagedTx.terminal(tx->state) || tx->mined() || tx->state == TxState::kCreated) {
-    co_return fail(wrong_state(*tx, "it must have a nonce and no receipt"));
+    co_return fail(wrong_state(*tx, "expected a transaction with a nonce and without a receipt"));
   }
   co_return std::pair(std::move(*tx), std::move(*lease));
 }
@@ -116,7 +116,7 @@ awaitable<Result<ManagedTx>> OperatorService::settle(StepOutcome outcome, Uuid t
   actions_total(metrics_, *chain, act.action).Increment();
   if (outcome == StepOutcome::kFenced) {
     leases_.lost(act.lease);
-    co_return fail(not_leader("the lease was lost meanwhile"));
+    co_return fail(not_leader("this node lost the lease during the request"));
   }
   if (outcome == StepOutcome::kMoved) co_return fail(moved());
   test_point("operator.committed");
@@ -139,7 +139,7 @@ awaitable<Result<ManagedTx>> OperatorService::rebroadcast(Uuid tx_id, Operator w
   if (!open) co_return fail(open.error());
   const auto& [tx, lease] = *open;
   if (tx.state == TxState::kStuck && !tx.tx_hash) {
-    co_return fail(wrong_state(tx, "it was never signed; there is nothing to broadcast"));
+    co_return fail(wrong_state(tx, "it was never signed, so there is nothing to broadcast"));
   }
   const auto to = tx.state == TxState::kStuck ? TxState::kTracking : tx.state;
   const OperatorAct act{lease, tx_id, "rebroadcast", who.reason, who.actor};
@@ -156,10 +156,11 @@ awaitable<Result<ManagedTx>> OperatorService::record_hash(Uuid tx_id, std::strin
       co_await on_loop(chain->home, [chain, tx_hash] { return chain->connector.transaction(tx_hash, {}); });
   if (!known) co_return fail(known.error());
   if (!*known) {
-    co_return fail(unprocessable("hash_unknown", "the chain does not know that transaction, so it cannot be checked"));
+    co_return fail(
+        unprocessable("hash_unknown", "the chain does not know this txHash; check it, or retry after its broadcast"));
   }
   if (const auto other = difference(tx, **known)) {
-    co_return fail(unprocessable("hash_mismatch", "that transaction is not this one: it has another " + *other)
+    co_return fail(unprocessable("hash_mismatch", "the transaction with this txHash has another " + *other)
                        .with("differsIn", *other));
   }
   const OperatorAct act{lease,      tx_id,     "record_hash",
@@ -215,8 +216,9 @@ awaitable<Result<ManagedTx>> OperatorService::fill_nonce(SignerKey key, std::int
                                           .gas_limit = static_cast<std::int64_t>(kTransferGas)});
   if (outcome == StepOutcome::kMoved) {
     const auto holder = co_await find_tx_at(database_.pool(), key, nonce);
-    if (!holder) co_return fail(conflict("nonce_unused", "nobody was given that nonce yet: there is no gap to fill"));
-    co_return fail(conflict("nonce_taken", "a transaction has that nonce already; cancel that one instead")
+    if (!holder)
+      co_return fail(conflict("nonce_unused", "this nonce is not below the cursor, so there is no gap to fill"));
+    co_return fail(conflict("nonce_taken", "a transaction already has this nonce; cancel that transaction instead")
                        .with("txId", holder->to_string()));
   }
   co_return co_await settle(outcome, tx_id, act);
@@ -236,7 +238,7 @@ awaitable<Result<std::int64_t>> OperatorService::accept_reconcile(SignerKey key,
   const auto next = co_await accept_chain_nonce(database_.pool(), leases_.identity().node_id, act, *nonces.front());
   if (!next) {
     leases_.lost(*lease);
-    co_return fail(not_leader("the lease was lost meanwhile"));
+    co_return fail(not_leader("this node lost the lease during the request"));
   }
   actions_total(metrics_, *chain, act.action).Increment();
   test_point("operator.committed");

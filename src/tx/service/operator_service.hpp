@@ -1,5 +1,5 @@
-// What an operator may do by hand (DESIGN: STUCK). Each act has a reason, is written to operator_action and to the
-// transaction's history in the same commit, and is fenced like everything else. Any loop.
+// The actions of operators. Each action needs a reason, is stored in operator_action and in the transaction's history
+// in the same commit, and is fenced like every other write. Any loop.
 #pragma once
 
 #include <string>
@@ -17,25 +17,25 @@ struct Operator {
   std::string reason;  // 1 to 500 characters
 };
 
-// Errors of all: no_such_tx, no_such_signer (404), not_leader (409, with the leader's URL in `leader` where it is
-// known), wrong_state (409): the state forbids it. Throws what the database throws.
+// Errors of all methods: no_such_tx, no_such_signer (404); not_leader (409, with the leader's URL in `leader` if it is
+// known); wrong_state (409) when the transaction's state forbids the action. Throws what the database throws.
 class OperatorService {
  public:
   OperatorService(TxService& service, pg::Database& database, std::map<std::int64_t, ChainContext*> chains,
                   evm::KeyRing& keys, LeaseManager& leases, UuidGenerator& ids, Metrics& metrics);
 
-  // Broadcasts the newest attempt again, now. ALLOCATED, TRACKING or STUCK without a receipt.
+  // Broadcasts the newest attempt again, now. Requires: ALLOCATED, TRACKING or STUCK, without a receipt.
   awaitable<Result<ManagedTx>> rebroadcast(Uuid tx_id, Operator who);
-  // A transaction with this hash carries out the payload: seen elsewhere, same sender and nonce. Checked against the
-  // chain (`hash_mismatch`), which must know it (`hash_unknown`).
+  // Records the hash of a transaction that was broadcast outside Fencepost and carries out the payload. The chain must
+  // know it (`hash_unknown`), with the same sender, nonce and payload (`hash_mismatch`).
   awaitable<Result<ManagedTx>> record_hash(Uuid tx_id, std::string tx_hash, Operator who);
-  // Signs and broadcasts a self-transfer of nothing at the same nonce, paying at least a tenth more. Which of the two
-  // is mined decides how the transaction ends.
+  // Signs and broadcasts a self-transfer of value 0 at the same nonce, with fees at least a tenth higher. How the
+  // transaction ends depends on which of the two is mined.
   awaitable<Result<ManagedTx>> cancel(Uuid tx_id, Operator who);
-  // A self-transfer at a nonce below the cursor that nobody has: closes a gap. 409 `nonce_taken` when a
-  // transaction has it (also one that keeps its place for a stranger's), `nonce_unused` when it is not below.
+  // Fills a gap: sends a self-transfer at a nonce below the cursor that no transaction has. Errors (409): `nonce_taken`
+  // when a transaction has the nonce, also an external one; `nonce_unused` when the nonce is not below the cursor.
   awaitable<Result<ManagedTx>> fill_nonce(SignerKey key, std::int64_t nonce, Operator who);
-  // The chain's count is right, the cursor follows it, and numbering goes on. Gives the next nonce.
+  // Accepts the chain's count: moves the cursor up to it and assigns nonces again. Returns the next nonce.
   awaitable<Result<std::int64_t>> accept_reconcile(SignerKey key, Operator who);
 
  private:

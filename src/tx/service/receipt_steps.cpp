@@ -38,7 +38,7 @@ Step mined_step(const ChainContext& chain, const Match& match, const evm::Receip
                                        {"blockHash", receipt.block_hash},
                                        {"status", receipt.succeeded ? "succeeded" : "reverted"}}));
   if (match.withdrawn) {
-    // Its consumers had another list: the new one as a whole.
+    // Consumers hold the list of the withdrawn receipt: announce the whole new list.
     const auto list = confirmation_list(chain.follower.window(), receipt.block_number, receipt.block_hash);
     if (const auto announcement = next_announcement(list, {.last = std::nullopt, .withdrawn = true})) {
       step.events.push_back(confirmations_event(match.lease.key, match.tx_id, *announcement));

@@ -1,4 +1,4 @@
-// The step that a receipt makes, whoever found it.
+// The steps that a found or withdrawn receipt leads to, for every worker that finds one.
 #pragma once
 
 #include "tx/service/chain_context.hpp"
@@ -6,15 +6,15 @@
 
 namespace fencepost::tx {
 
-// Whether the receipt's block is on the node's own branch. Below the window the endpoint that gave the receipt is
-// asked for the block at that height; nothing when that cannot be told.
+// Whether the receipt's block is on the node's own branch. For a block below the window, asks the endpoint that gave
+// the receipt for the block at that height. nullopt when there is no answer.
 awaitable<std::optional<bool>> on_own_branch(ChainContext& chain, const evm::Receipt& receipt);
 
-// "mined in block N": stores the receipt, makes its attempt the one that counts, tells TxReceiptUpdated, and after a
-// reorg the whole list of confirmations anew.
+// "mined in block N": stores the receipt, makes its attempt the current one, and announces TxReceiptUpdated. After a
+// withdrawn receipt, also announces the whole list of confirmations.
 Step mined_step(const ChainContext& chain, const Match& match, const evm::Receipt& receipt);
 
-// The receipt's block is dead and nothing took its place: back to TRACKING, to be broadcast at once.
+// For a receipt whose block is orphaned and that was not replaced: back to TRACKING, with a broadcast due at once.
 Step unmined_step(const MinedTx& tx, std::string why);
 
 }  // namespace fencepost::tx

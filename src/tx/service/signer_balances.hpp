@@ -1,4 +1,4 @@
-// What signers hold on their chain, for people who look at a list.
+// The balances of signers on their chain, for the list of signers.
 #pragma once
 
 #include <chrono>

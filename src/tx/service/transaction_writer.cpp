@@ -34,7 +34,7 @@ awaitable<std::vector<CreateResult>> TransactionWriter::write(std::span<const Pe
     auto known = allotments.find(key);
     if (known == allotments.end()) {
       const auto lease = leases_.held(key);
-      if (!lease) continue;  // answered as fenced, which is what a CreateResult begins as
+      if (!lease) continue;  // the result stays kFenced, the default of CreateResult
       known = allotments.emplace(key, Allotment{*lease, items[i].max_in_flight}).first;
     }
     batch.push_back(items[i].tx);

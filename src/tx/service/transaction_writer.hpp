@@ -1,5 +1,5 @@
-// Creates, many per commit: what arrives while a batch is under way forms the next. One lane per hash of the signer,
-// so that a signer's creates are numbered in the order they came.
+// Writes creates, many per commit: creates that arrive while a batch is in flight form the next batch. The hash of the
+// signer selects the lane, so that a signer's creates get their nonces in order of arrival.
 #pragma once
 
 #include <span>
@@ -19,15 +19,15 @@ struct PendingCreate {
 
 class TransactionWriter {
  public:
-  // `on_created` is called after a commit that made transactions with a nonce; on the lane's loop.
+  // `on_created` is called on the lane's loop, after a commit that created transactions with a nonce.
   TransactionWriter(Runtime& runtime, pg::Database& database, LeaseManager& leases, std::size_t lanes,
                     std::size_t max_batch, std::function<void(std::int64_t chain_id)> on_created, Metrics& metrics);
 
   void start() { creates_.start(); }
   awaitable<> stop(std::chrono::milliseconds grace) { return creates_.stop(grace); }
 
-  // Any loop. kFenced when the lease is not, or no longer, ours. Throws what the database throws: QueryError for this
-  // item alone, CommitUnknown when PostgreSQL's answer was lost.
+  // Any loop. kFenced when this node does not hold the lease (any more). Throws what the database throws: QueryError
+  // for this item alone, CommitUnknown when PostgreSQL's answer was lost.
   awaitable<CreateResult> create(PendingCreate create);
 
  private:

@@ -1,5 +1,5 @@
-// Wakes HTTP requests that wait for a transaction to change (?wait=…). Only changes that this node makes are heard at
-// once; a request that waits also looks at the database from time to time.
+// Wakes HTTP requests that wait for a transaction to change (?wait=…). Only changes that this node makes wake a request
+// at once; for changes by other nodes, a waiting request also polls the database.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ namespace fencepost::tx {
 
 class TxChangeSignal {
  public:
-  // One interest in one transaction, until it goes out of scope. Listen first, then look: a change between the two is
-  // heard.
+  // Listens for changes of one transaction, until it goes out of scope. Create the listener before reading the
+  // transaction, so that a change between the two is not missed.
   class Listener {
    public:
     Listener(TxChangeSignal& signal, Uuid tx_id, Executor home);
@@ -25,7 +25,8 @@ class TxChangeSignal {
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;
 
-    // True: it changed, at least once since this was made or last asked. On the loop that made it.
+    // True when the transaction changed since the listener was created or last returned true; false after `patience`.
+    // Requires: called on the loop `home`.
     awaitable<bool> changed(std::chrono::milliseconds patience);
 
    private:
@@ -36,7 +37,7 @@ class TxChangeSignal {
     std::shared_ptr<Completion<bool>> heard_;
   };
 
-  // These transactions have changed: wakes their listeners. Any thread.
+  // Wakes the listeners of the transactions that changed. Any thread.
   void raise(std::span<const Uuid> changed);
 
  private:

@@ -10,12 +10,12 @@
 namespace fencepost::tx {
 namespace {
 
-// How often whoever waits looks at what other nodes may have done.
+// How often a waiting request reads the database, for changes that other nodes made.
 constexpr auto kLookInterval = std::chrono::milliseconds(500);
 constexpr int kLeaseTries = 3;
 
 Error request_conflict(const ManagedTx& existing) {
-  return conflict("request_conflict", "this requestId was used for another payload")
+  return conflict("request_conflict", "this requestId was already used with another payload; use a new requestId")
       .with("txId", existing.tx_id.to_string());
 }
 
@@ -82,18 +82,18 @@ Result<std::int64_t> TxService::resolve_chain(std::optional<std::int64_t> chain_
         invalid("chain_required", "chainId: is required when several chains are configured").with("field", "chainId"));
   }
   if (!chains_.contains(*chain_id)) {
-    return fail(invalid("unknown_chain", "chainId: no such chain is configured").with("field", "chainId"));
+    return fail(invalid("unknown_chain", "chainId: this chain is not configured").with("field", "chainId"));
   }
   return *chain_id;
 }
 
 Result<void> TxService::check_signer(const std::string& signer) const {
   if (keys_.find(signer) != nullptr) return {};
-  return fail(invalid("unknown_signer", "signer: there is no key for this address").with("field", "signer"));
+  return fail(invalid("unknown_signer", "signer: this node has no key for this address").with("field", "signer"));
 }
 
 awaitable<Result<CreatedTx>> TxService::create(CreateTx request) {
-  Result<CreatedTx> result = fail(not_leader("the lease was lost while the request was handled"));
+  Result<CreatedTx> result = fail(not_leader("this node lost the lease during the request"));
   bool lost_lease = true;
   const auto chain_id = request.key.chain_id;
   try {
@@ -111,7 +111,7 @@ awaitable<Result<CreatedTx>> TxService::try_create(CreateTx& request, bool& lost
   const auto payload_hash = request.payload.hash();
   auto lease = leases_.held(request.key);
   const bool asks_chain = !request.payload.gas || request.preflight;
-  // A request that was accepted is answered whatever the chain says now and whoever leads.
+  // Answer a request that was accepted before, whatever the chain says now and whichever node leads.
   if (!lease || asks_chain) {
     if (auto known = co_await answer_known(request, payload_hash)) co_return std::move(*known);
   }
@@ -133,9 +133,9 @@ awaitable<Result<CreatedTx>> TxService::try_create(CreateTx& request, bool& lost
   try {
     written = co_await writer_.create(std::move(pending));
   } catch (const pg::QueryError& refused) {
-    // Only a request that was forwarded brings an id along.
+    // Only a forwarded request can have an id that is in use: all other ids are generated here.
     if (refused.constraint() != "managed_tx_pkey") throw;
-    co_return fail(conflict("tx_id_taken", "another transaction has this id"));
+    co_return fail(conflict("tx_id_taken", "another transaction already has this txId"));
   }
   switch (written.outcome) {
     case CreateOutcome::kCreated:
@@ -145,15 +145,16 @@ awaitable<Result<CreatedTx>> TxService::try_create(CreateTx& request, bool& lost
     case CreateOutcome::kConflict:
       co_return fail(request_conflict(*written.tx));
     case CreateOutcome::kNeedsReconcile:
-      co_return fail(conflict("signer_needs_reconcile",
-                              "the chain has seen more transactions of this signer than we sent; an operator must look "
-                              "before anything else is sent")
-                         .with("signer", request.key.signer));
+      co_return fail(
+          conflict("signer_needs_reconcile",
+                   "the chain has more transactions of this signer than Fencepost sent; new ones are refused until "
+                   "an operator calls accept-reconcile")
+              .with("signer", request.key.signer));
     case CreateOutcome::kFenced:
       lost_lease = true;
       break;
   }
-  co_return fail(not_leader("the lease was lost while the request was handled"));
+  co_return fail(not_leader("this node lost the lease during the request"));
 }
 
 awaitable<std::optional<Result<CreatedTx>>> TxService::answer_known(const CreateTx& request,
@@ -173,7 +174,7 @@ awaitable<Result<std::int64_t>> TxService::decide_gas(const CreateTx& request) {
       co_await on_loop(chain->home, [chain, call = call_of(request)] { return chain->connector.estimate_gas(call); });
   if (!estimate) co_return fail(estimate.error());
   if (request.payload.gas) co_return static_cast<std::int64_t>(*request.payload.gas);
-  // What a contract does may cost more by the time it runs; a plain transfer never does.
+  // A contract call may need more gas when it is mined than at the estimate; a plain transfer always needs the same.
   Uint256 gas = *estimate;
   if (gas > 21'000) gas += gas * options_.gas_margin_percent / 100;
   if (gas > std::numeric_limits<std::int64_t>::max()) {
@@ -184,7 +185,8 @@ awaitable<Result<std::int64_t>> TxService::decide_gas(const CreateTx& request) {
 }
 
 awaitable<Result<CreatedTx>> TxService::forward(const CreateTx& request, LeaseView leader) {
-  if (request.forwarded) co_return fail(not_leader("the request was forwarded once already"));
+  if (request.forwarded)
+    co_return fail(not_leader("the request was already forwarded once, and this node does not lead the signer"));
   if (!options_.forwarding) co_return fail(not_leader("forwarding is turned off"));
   if (leader.advertise_url.empty()) co_return fail(not_leader("the leader has no advertised URL"));
   const auto answer =

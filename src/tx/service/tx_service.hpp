@@ -1,4 +1,4 @@
-// What can be asked of the transaction manager: the use cases behind the routes. Any loop.
+// The use cases behind the transaction routes. Any loop.
 #pragma once
 
 #include <chrono>
@@ -27,13 +27,13 @@ namespace fencepost::tx {
 struct ChainContext;
 
 struct CreateTx {
-  Uuid tx_id;  // assigned by the node that got the request, and kept when it is forwarded
+  Uuid tx_id;  // assigned by the node that received the request from the client; forwarding does not change it
   SignerKey key;
   std::optional<std::string> request_id;
   Payload payload;
-  bool preflight = false;     // ask the chain whether it would revert, also when gas is given
-  bool forwarded = false;     // came from another node: not forwarded again
-  std::string authorization;  // the caller's, to be passed on
+  bool preflight = false;     // ask the chain whether the transaction would revert, even when gas is given
+  bool forwarded = false;     // received from another node: must not be forwarded again
+  std::string authorization;  // the caller's Authorization header, sent along when the request is forwarded
 };
 
 struct CreatedTx {
@@ -50,18 +50,21 @@ class TxService {
             Metrics& metrics);
 
   const TxOptions& options() const { return options_; }
-  // The chain meant by a request: the given one, or the only one. Errors kInvalid: `chain_required`, `unknown_chain`.
+  // The chain of a request: the given one, or the only configured one. Errors: kInvalid `chain_required`,
+  // `unknown_chain`.
   Result<std::int64_t> resolve_chain(std::optional<std::int64_t> chain_id) const;
-  // kInvalid `unknown_signer` unless this node has the key.
+  // Error: kInvalid `unknown_signer` unless this node has the signer's key.
   Result<void> check_signer(const std::string& signer) const;
 
   // Errors: request_conflict (409, context txId), would_revert, insufficient_funds (422), signer_needs_reconcile,
   // not_leader (409, Retry-After), outcome_unknown, busy, rpc_unavailable (503). Throws what the database throws.
   awaitable<Result<CreatedTx>> create(CreateTx request);
 
+  // nullopt when there is no such transaction.
   awaitable<std::optional<ManagedTx>> find(Uuid tx_id);
   awaitable<std::optional<ManagedTx>> find_by_request(SignerKey key, std::string request_id);
-  // As soon as it has come that far, or ended, or after `timeout`, whichever is first. Nothing: there is none.
+  // Returns the transaction as soon as it has reached `what` or ended, or after `timeout`. nullopt when there is no
+  // such transaction.
   awaitable<std::optional<ManagedTx>> wait(Uuid tx_id, WaitFor what, std::chrono::milliseconds timeout);
 
  private:
@@ -82,7 +85,7 @@ class TxService {
   Metrics& metrics_;
 };
 
-// Whether it has come that far, or will come no further.
+// Whether the transaction has reached `what`, or has ended and so cannot change any more.
 bool has_reached(const ManagedTx& tx, WaitFor what);
 
 }  // namespace fencepost::tx
