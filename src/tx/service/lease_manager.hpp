@@ -102,7 +102,7 @@ class LeaseManager {
   bool taking_ = false;
   std::shared_ptr<Completion<bool>> releasing_;  // set while idle leases are released
   pg::Pool renewals_;                            // a session of its own, so that no slow statement delays a renewal
-  TaskGroup preparations_;                       // and acquisitions
+  TaskGroup preparations_;                       // runs preparations and acquisitions
 
   Metrics::Counter& taken_total_;
   Metrics::Counter& refused_total_;

@@ -1,4 +1,5 @@
-// How much waits, and for how long: gauges for each signer that this node leads.
+// Gauges of the backlog: how many transactions are open, and the age of the oldest, for each signer that this node
+// leads.
 #pragma once
 
 #include <set>

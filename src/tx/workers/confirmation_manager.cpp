@@ -27,7 +27,8 @@ OpenTx to_open_tx(const MinedTx& tx) {
 
 ConfirmationManager::ConfirmationManager(ChainContext& chain)
     : chain_(chain),
-      new_fork_total_(chain.metrics.counter("confirmations_new_fork_total", "Times an announced list was replaced",
+      new_fork_total_(chain.metrics.counter("confirmations_new_fork_total",
+                                            "Announced lists of confirmations that a reorg replaced",
                                             {{"chain", chain.evm_chain.name()}})),
       violated_total_(chain.metrics.counter("tx_finality_violated_total", "Ended transactions undone by a reorg",
                                             {{"chain", chain.evm_chain.name()}})),
@@ -53,8 +54,8 @@ void ConfirmationManager::on_taken() {
   worker_.wake();
 }
 
-// Below the window nobody can tell; the rules of the end decide later. Above it, a receipt is dead when the head went
-// back, and otherwise only ahead of us.
+// Below the window the branch is not known here; finish() decides those receipts. A receipt above the head is orphaned
+// if the head went back; otherwise this node only lags behind.
 awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
   const auto& window = chain_.follower.window();
   std::map<SignerKey, std::pair<SignerLease, std::int64_t>> lowest;
@@ -85,12 +86,12 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
   std::vector<std::pair<SignerLease, std::int64_t>> from_nonces;
   from_nonces.reserve(lowest.size());
   for (const auto& [key, low] : lowest) from_nonces.push_back(low);
-  // Those behind may have left the pool with it.
+  // The endpoints may have dropped the transactions at higher nonces from their pools, too.
   co_await make_due_from(chain_.database.pool(), chain_.node(), std::move(from_nonces));
   if (!lowest.empty()) chain_.wake_resubmitter();
 }
 
-// Again and again until the new branch is final: before that it may be the one that dies.
+// Repeats until the new branch is final: until then another reorg may orphan it.
 awaitable<> ConfirmationManager::look_for_violations(const evm::FinalBlock& final) {
   const auto undone = *undone_;
   const auto found = co_await report_finality_violations(chain_.database.pool(), chain_.node(), chain_.chain_id(),
@@ -98,7 +99,7 @@ awaitable<> ConfirmationManager::look_for_violations(const evm::FinalBlock& fina
   if (!found.announced.empty()) test_point("violations.committed");
   for (const auto& tx_id : found.announced) {
     violated_total_.Increment();
-    log::error("a reorg has undone a final transaction", {{"txId", tx_id.to_string()}});
+    log::error("a reorg has undone a transaction that had ended", {{"txId", tx_id.to_string()}});
   }
   if (found.all && final.number >= undone.until && undone_ && undone_->until == undone.until) undone_.reset();
 }
@@ -107,7 +108,7 @@ awaitable<Worker::Next> ConfirmationManager::advance() {
   if (const auto* head = chain_.follower.window().head()) highest_head_ = std::max(highest_head_, head->number);
   if (unchecked_ && chain_.follower.synced()) {
     unchecked_ = false;
-    // In this node's absence a reorg may also have undone what had ended.
+    // A reorg may also have undone transactions that ended before this node started.
     if (const auto& window = chain_.follower.window(); first_look_ && !window.empty()) {
       first_look_ = false;
       undone_ = Undone{window.bottom()->number - 1, window.head()->number};
@@ -151,7 +152,7 @@ awaitable<> ConfirmationManager::finish(evm::FinalBlock final) {
   }
 }
 
-// By the node's own walk; and where a tag says what is final, also by the endpoint that said it.
+// Checks the node's own branch. Where a tag decides finality, the endpoint that answered for the tag must agree.
 awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& tx, const evm::FinalBlock& final,
                                                                  Asked& asked) {
   const auto own = chain_.follower.window().contains(tx.block, tx.block_hash);
@@ -165,12 +166,12 @@ awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& 
   }
   if (!known->second) co_return std::nullopt;
   const bool same = *known->second == tx.block_hash;
-  // Our own branch has it and theirs has not: somebody is behind. Nothing is decided.
+  // The own branch has the block and the endpoint has another: one of the two is stale, so decide nothing.
   if (own == true && !same) co_return std::nullopt;
   co_return same;
 }
 
-// As many as made it final: what came on top later says nothing more.
+// The blocks that made the transaction final. Later blocks add no information and are not stored.
 std::size_t ConfirmationManager::kept_blocks(const MinedTx& tx, const evm::FinalBlock& final) const {
   const auto& rule = chain_.evm_chain.finality();
   const auto wanted =
@@ -198,7 +199,7 @@ std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const evm::Fin
   const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
   const auto confirmations = to_json(std::span(list).first(std::min(list.size(), kept_blocks(tx, final))));
   step.confirmations = boost::json::serialize(confirmations);
-  // What was told last may be on a branch that died after we told it and before we looked again.
+  // The last announced block may be on a branch that was orphaned since.
   const auto announcement =
       list.empty() ? std::nullopt : next_announcement(list, {.last = tx.announced, .withdrawn = false});
   const bool new_fork = announcement && announcement->new_fork;
@@ -213,7 +214,7 @@ std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const evm::Fin
 
 std::optional<Step> ConfirmationManager::announcement_step(const MinedTx& tx, bool only_new_fork) {
   const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
-  if (list.empty()) return std::nullopt;  // not ours to tell now
+  if (list.empty()) return std::nullopt;  // the receipt's block is not in the window: nothing to announce now
   const auto announcement = next_announcement(list, {.last = tx.announced, .withdrawn = false});
   if (!announcement || (only_new_fork && !announcement->new_fork)) return std::nullopt;
   Step step(tx.lease, tx.tx_id, tx.state, tx.state, "confirmations");

@@ -1,5 +1,5 @@
 // Counts confirmations on the node's own branch and ends transactions: CONFIRMED or FAILED_FINAL. Withdraws receipts
-// whose block has died (newFork), and notices when even a final one has.
+// whose block was orphaned (newFork), and reports when a reorg orphans even a final block.
 #pragma once
 
 #include <map>
@@ -18,13 +18,14 @@ class ConfirmationManager {
   awaitable<> stop() { return worker_.stop(); }
   void wake() { worker_.wake(); }
 
-  // Blocks above `ancestor` are gone: withdraws what was mined there. Before the new blocks are matched.
+  // A reorg removed the blocks above `ancestor`: withdraws the receipts in them. Requires: called before the new blocks
+  // are matched.
   awaitable<> on_reorg(std::int64_t ancestor);
-  // Somebody else led these signers: blocks that their receipts are of may have died while nobody looked.
+  // This node took over signers: blocks of their stored receipts may have been orphaned while no node checked.
   void on_taken();
 
  private:
-  // The hash that an endpoint has at a height; asked once in a pass.
+  // By height: the block hash that an endpoint reports; nullopt when it has none. Asked once per pass.
   using Asked = std::map<std::int64_t, std::optional<std::string>>;
 
   awaitable<Worker::Next> advance();
@@ -34,7 +35,7 @@ class ConfirmationManager {
   awaitable<> tell_progress(std::int64_t final_number);
   awaitable<std::optional<bool>> is_canonical(const MinedTx& tx, const evm::FinalBlock& final, Asked& asked);
   std::size_t kept_blocks(const MinedTx& tx, const evm::FinalBlock& final) const;
-  // What its consumers have not been told yet, if there is anything.
+  // The step that announces new confirmations to consumers; nullopt when there are none.
   std::optional<Step> announcement_step(const MinedTx& tx, bool only_new_fork);
   std::optional<Step> judge(const MinedTx& tx, const evm::FinalBlock& final, std::optional<bool> canonical);
 
@@ -50,8 +51,8 @@ class ConfirmationManager {
   std::optional<Undone> undone_;  // where ended transactions may have been undone
   std::int64_t highest_head_ = 0;
   bool first_look_ = true;
-  bool unchecked_ = true;                 // receipts that this node did not store itself, or not in this life
-  std::optional<std::string> told_head_;  // progress was told up to this head
+  bool unchecked_ = true;                 // there may be receipts that this process did not store
+  std::optional<std::string> told_head_;  // progress was announced up to this head
 };
 
 }  // namespace fencepost::tx

@@ -9,7 +9,7 @@ namespace fencepost::tx {
 MissingReceipts::MissingReceipts(std::string chain, Metrics& metrics)
     : chain_(std::move(chain)),
       gauge_(metrics.gauge("tx_receipts_missing",
-                           "Transactions that a block on this node's branch lists and whose receipt no endpoint gives",
+                           "Transactions in a block on this node's branch whose receipt no endpoint returns",
                            {{"chain", chain_}})) {}
 
 void MissingReceipts::add(const std::string& tx_hash, evm::Listing listing) {
@@ -19,7 +19,7 @@ void MissingReceipts::add(const std::string& tx_hash, evm::Listing listing) {
     return;
   }
   if (missing_.size() >= kLimit) return;
-  log::warn("a block lists a transaction, but its receipt is missing: asking again until it comes",
+  log::warn("a block lists a transaction, but no endpoint returns its receipt: retrying",
             {{"chain", chain_}, {"txHash", tx_hash}, {"block", listing.block_number}});
   missing_.emplace(tx_hash, Entry{.listing = std::move(listing)});
   update_gauge();

@@ -1,7 +1,8 @@
-// Receipts that must exist and that no endpoint has given yet: a block on the node's own branch lists the transaction.
+// Receipts that must exist, because a block on the node's own branch lists the transaction, but that no endpoint has
+// returned yet.
 //
-// Memory only: after a restart or a takeover the follower's blocks and the check of stale receipts find them again.
-// Belongs to one loop.
+// In memory only: after a restart or a takeover, the follower's blocks and the check of stale receipts find them again.
+// All calls must be made on one loop.
 #pragma once
 
 #include <chrono>
@@ -20,22 +21,22 @@ namespace fencepost::tx {
 class MissingReceipts {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  // More are left to the check of stale receipts.
+  // Receipts beyond this limit are left to the check of stale receipts.
   static constexpr std::size_t kLimit = 10'000;
 
   MissingReceipts(std::string chain, Metrics& metrics);
 
-  // Due at once. One that is known already only learns the block that lists it now.
+  // Adds a receipt, due at once. For a known receipt, only updates the block that lists the transaction.
   void add(const std::string& tx_hash, evm::Listing listing);
   void remove(const std::string& tx_hash);
-  // Those whose block the window has replaced: the block that lists them next adds them again.
+  // Removes receipts whose block the window has replaced. If another block lists the transaction, add() follows.
   void forget_dead(const evm::HeaderWindow& window);
 
   struct Due {
     std::vector<std::string> hashes;
-    std::size_t round = 0;  // counts up, so that each endpoint has its turn
+    std::size_t round = 0;  // counts up, so that the caller can ask the endpoints in rotation
   };
-  // Those that are due now, at most `limit`; each is due again after 1 s, 2 s, 4 s, … 30 s.
+  // At most `limit` receipts that are due now. Each is due again after 1 s, 2 s, 4 s, … 30 s.
   Due take_due(TimePoint now, std::size_t limit);
 
   std::size_t size() const { return missing_.size(); }

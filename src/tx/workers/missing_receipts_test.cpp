@@ -15,7 +15,7 @@ struct MissingReceiptsTest : testing::Test {
   std::vector<std::string> due() { return missing.take_due(now, 100).hashes; }
 };
 
-TEST_F(MissingReceiptsTest, is_due_at_once_and_then_less_and_less_often) {
+TEST_F(MissingReceiptsTest, is_due_at_once_and_then_with_growing_delays) {
   missing.add("0xa", {7, "0xb7"});
   EXPECT_EQ(due().size(), 1U);
   for (const auto wait : {1s, 2s, 4s, 8s, 16s, 30s, 30s}) {
@@ -26,7 +26,7 @@ TEST_F(MissingReceiptsTest, is_due_at_once_and_then_less_and_less_often) {
   }
 }
 
-TEST_F(MissingReceiptsTest, each_round_of_questions_has_another_number) {
+TEST_F(MissingReceiptsTest, each_round_of_lookups_has_its_own_number) {
   missing.add("0xa", {7, "0xb7"});
   EXPECT_EQ(missing.take_due(now, 100).round, 0U);
   EXPECT_EQ(missing.take_due(now, 100).round, 1U) << "nothing was due, nothing was asked";

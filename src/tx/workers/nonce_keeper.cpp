@@ -28,8 +28,8 @@ NonceKeeper::NonceKeeper(ChainContext& chain)
 
 awaitable<> NonceKeeper::on_taken(std::vector<SignerLease> leases) {
   std::erase_if(leases, [&](const SignerLease& lease) { return lease.key.chain_id != chain_.chain_id(); });
-  // A cursor that is there is compared now too, unless that is not wanted: this may be a database that came back from
-  // yesterday.
+  // Compare existing cursors now, too, unless chain queries are disabled: the database may have been restored from an
+  // old backup.
   if (!chain_.options.nonce.chain_query_enabled) keep_due(leases, co_await cursors_of(leases));
   co_await observe(std::move(leases));
 }
@@ -48,7 +48,7 @@ awaitable<std::vector<Cursor>> NonceKeeper::cursors_of(std::vector<SignerLease> 
   return read_cursors(chain_.database.pool(), std::move(leases), chain_.options.nonce.nonce_state_timeout);
 }
 
-// Those whose nonce the chain should be asked for.
+// Removes the leases whose nonce the chain need not be asked for now.
 void NonceKeeper::keep_due(std::vector<SignerLease>& leases, const std::vector<Cursor>& cursors) const {
   std::unordered_map<SignerKey, const Cursor*> by_key;
   for (const auto& cursor : cursors) by_key.emplace(cursor.key, &cursor);
@@ -75,7 +75,7 @@ awaitable<> NonceKeeper::observe(std::vector<SignerLease> leases) {
       if (nonce) {
         observed.push_back({leases[i], *nonce, chain_.options.is_shared(leases[i].key.signer)});
       } else {
-        log::warn("the chain did not tell a signer's nonce", nonce.error(), {{"signer", leases[i].key.signer}});
+        log::warn("the chain did not return a signer's nonce", nonce.error(), {{"signer", leases[i].key.signer}});
       }
     }
     const auto results = co_await observe_chain_nonces(chain_.database.pool(), chain_.node(), observed);
@@ -100,17 +100,18 @@ void NonceKeeper::note(const ChainNonce& seen, const CursorResult& result) {
       chain_.wake_promoter();
       return;
     case CursorOutcome::kAdvanced:
-      log::info("somebody else used a shared signer", {{"signer", signer},
-                                                       {"nodeId", chain_.node()},
-                                                       {"fencingToken", seen.lease.fencing_token},
-                                                       {"nextNonce", result.next_nonce}});
+      log::info("another sender used a shared signer", {{"signer", signer},
+                                                        {"nodeId", chain_.node()},
+                                                        {"fencingToken", seen.lease.fencing_token},
+                                                        {"nextNonce", result.next_nonce}});
       return;
     case CursorOutcome::kMismatch:
-      log::error("the chain's nonce is above the cursor: nothing is numbered until an operator accepts it",
-                 {{"signer", signer},
-                  {"chainId", seen.lease.key.chain_id},
-                  {"chainNonce", seen.nonce},
-                  {"nextNonce", result.next_nonce}});
+      log::error(
+          "the chain's nonce is above the cursor: no nonces are assigned until an operator calls accept-reconcile",
+          {{"signer", signer},
+           {"chainId", seen.lease.key.chain_id},
+           {"chainNonce", seen.nonce},
+           {"nextNonce", result.next_nonce}});
       return;
   }
 }

@@ -1,5 +1,6 @@
-// Keeps the cursors in step with the chain: seeds them at first use, follows what others do with a shared signer, and
-// stops an exclusive one whose chain nonce is above its cursor, since that means lost history or a foreign sender.
+// Compares the cursors with the chain: seeds a cursor at the signer's first use, advances it when other senders use a
+// shared signer, and blocks an exclusive signer whose chain nonce is above its cursor, because that means lost history
+// or another sender.
 #pragma once
 
 #include "runtime/worker.hpp"
@@ -16,7 +17,7 @@ class NonceKeeper {
   awaitable<> stop() { return worker_.stop(); }
   void wake() { worker_.wake(); }
 
-  // Right after these leases were taken. What the chain does not tell now is asked again later.
+  // Called right after these leases were acquired. Nonces that the chain does not return now are asked for later.
   awaitable<> on_taken(std::vector<SignerLease> leases);
 
  private:

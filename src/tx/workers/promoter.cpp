@@ -41,11 +41,11 @@ awaitable<Worker::Next> Promoter::promote_waiting() {
     }
     for (const auto& one : co_await promote(chain_.database.pool(), chain_.node(), std::move(allotments))) {
       ++promoted;
-      log::info("transaction numbered", {{"txId", one.tx_id.to_string()},
-                                         {"signer", one.key.signer},
-                                         {"nodeId", chain_.node()},
-                                         {"fencingToken", by_key.at(one.key).lease.fencing_token},
-                                         {"nonce", one.nonce}});
+      log::info("nonce assigned", {{"txId", one.tx_id.to_string()},
+                                   {"signer", one.key.signer},
+                                   {"nodeId", chain_.node()},
+                                   {"fencingToken", by_key.at(one.key).lease.fencing_token},
+                                   {"nonce", one.nonce}});
     }
     test_point("promoter.committed");
   }

@@ -1,4 +1,4 @@
-// Gives nonces to transactions that wait for one (CREATED), in creation order, when their signer's window opens.
+// Assigns nonces to transactions that wait for one (CREATED), in creation order, when their signer's window has room.
 #pragma once
 
 #include "runtime/worker.hpp"

@@ -16,7 +16,7 @@ constexpr std::size_t kHashesPerBatch = 100;
 constexpr std::size_t kStaleLimit = 2'000;
 constexpr int kRounds = 5;
 
-// The same row may match by several attempts.
+// Without duplicates: one transaction may match with several attempts.
 std::vector<Uuid> ids_of(const std::vector<Match>& matches) {
   std::vector<Uuid> ids;
   for (const auto& match : matches) {
@@ -25,9 +25,9 @@ std::vector<Uuid> ids_of(const std::vector<Match>& matches) {
   return ids;
 }
 
-// By the rules of finality.hpp: whether finding this receipt on our branch moves the transaction.
+// Whether this receipt, found on the own branch, changes the transaction by the rules of finality.hpp.
 bool moves(const Match& match, const evm::Receipt& receipt, std::int64_t head_number) {
-  if (match.receipt_hash) return false;  // mined already; a dead block is withdrawn first
+  if (match.receipt_hash) return false;  // already mined; the receipt of an orphaned block is withdrawn first
   const OpenTx tx{.state = match.state, .nonce = match.nonce, .attempts = {{match.attempt_hash, match.attempt_kind}}};
   const ChainFacts facts{.head_number = head_number,
                          .found = {{receipt.tx_hash, receipt.block_number, receipt.block_hash, receipt.succeeded}}};
@@ -88,7 +88,7 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
           co_await chain_.connector.receipts_in_block(block->header.hash, std::move(wanted), block->endpoint);
       if (!receipts) {
         count("error", in_block.size());
-        throw Exception(receipts.error());  // the follower tells of these blocks again
+        throw Exception(receipts.error());  // the follower announces these blocks again
       }
       std::unordered_map<std::string_view, const evm::Receipt*> by_hash;
       for (const auto& receipt : *receipts) by_hash.emplace(receipt.tx_hash, &receipt);
@@ -106,8 +106,8 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
   }
 }
 
-// A transaction may take a step of its own between our looking and our writing: its broadcast is written as accepted
-// while its block is already here. Then it is looked at again.
+// Another worker may change a transaction between the read and the write: the submitter may store that its broadcast
+// was accepted after the block arrived. Such a transaction is read and written again.
 awaitable<> ReceiptChecker::store(std::vector<std::pair<Match, evm::Receipt>> found) {
   for (int round = 0; round < kRounds && !found.empty(); ++round) {
     auto moved = co_await store_once(std::move(found));
@@ -136,7 +136,7 @@ awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_onc
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto& [match, receipt] = found[i];
     if (!moves(match, receipt, head->number)) continue;
-    // The window may have moved since the block was told of.
+    // The window may have changed since the block was announced.
     if (chain_.follower.window().contains(receipt.block_number, receipt.block_hash) == false) continue;
     steps.push_back(mined_step(chain_, match, receipt));
     place.push_back(i);
@@ -167,7 +167,7 @@ awaitable<> ReceiptChecker::check_missing() {
   missing_.forget_dead(chain_.follower.window());
   const auto due = missing_.take_due(std::chrono::steady_clock::now(), kHashesPerBatch);
   if (due.hashes.empty()) co_return;
-  // What has a receipt by now, has ended or is led by another node is no longer missing here.
+  // A transaction that has a receipt by now, has ended, or is led by another node is no longer missing here.
   auto matches = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), due.hashes);
   std::erase_if(matches, [](const Match& match) { return match.receipt_hash.has_value(); });
   for (const auto& hash : due.hashes) {
@@ -193,7 +193,7 @@ void ReceiptChecker::on_missed() {
   worker_.wake();
 }
 
-// After missed blocks: transactions that were not looked at since.
+// After skipped blocks: the time since then, so that each open transaction is looked up once.
 std::chrono::milliseconds ReceiptChecker::stale_after() {
   const auto timeout = chain_.options.confirmations.stale_receipt_timeout;
   if (!missed_since_) return timeout;
@@ -219,18 +219,18 @@ awaitable<Worker::Next> ReceiptChecker::check_stale() {
     batch->done = done;
     batch->left = left;
     batch->found = found;
-    // All workers busy: this one does it itself.
+    // All receipt workers are busy: run the batch here.
     if (!checks_.spawn(check_batch(batch))) co_await check_batch(batch);
   }
   co_await done->wait();
-  // Noted whatever came of it: what was not found, or could not be asked, goes to the end of the line.
+  // Store the time of the lookup whatever its result, so that the next lookup takes other transactions first.
   co_await note_receipt_checks(chain_.database.pool(), ids_of(matches));
   co_await store(std::move(*found));
   co_return matches.size() >= kStaleLimit ? Worker::Next::kAgain : Worker::Next::kRest;
 }
 
 awaitable<> ReceiptChecker::check_batch(std::shared_ptr<StaleBatch> batch) {
-  // However it ends: check_stale waits for all of them.
+  // Count the batch as done even if it throws: check_stale waits for all batches.
   const auto counted = [](StaleBatch* one) {
     if (--*one->left == 0) one->done->complete(true);
   };

@@ -1,10 +1,10 @@
-// Finds receipts: each new block's transactions are matched against the attempts that are open, so the cost grows with
-// blocks and not with what waits. What has not been seen for `confirmations.stale_receipt_timeout` is asked for by
-// hash, in batches, by at most `confirmations.receipt_workers` at a time.
+// Finds receipts. The transactions of each new block are matched against the open attempts, so the cost grows with the
+// blocks and not with the backlog. A transaction without a receipt for `confirmations.stale_receipt_timeout` is looked
+// up by hash, in batches, at most `confirmations.receipt_workers` batches at a time.
 //
-// A block on the node's own branch may list one of our transactions while no endpoint gives the receipt: nodes are
-// known to answer null for minutes. Such a receipt is asked for again, endpoint by endpoint, until it comes or a reorg
-// removes the block (missing_receipts.hpp).
+// A block on the node's own branch may list a transaction while no endpoint returns its receipt: endpoints are known to
+// answer null for minutes. Such a receipt is looked up again, on one endpoint after the other, until one returns it or
+// a reorg removes the block (missing_receipts.hpp).
 #pragma once
 
 #include "runtime/worker.hpp"
@@ -23,7 +23,7 @@ class ReceiptChecker {
   void wake() { worker_.wake(); }
 
   awaitable<> on_blocks(const std::vector<evm::Block>& blocks);
-  // Blocks went by unseen: every open transaction's receipt is asked for by hash, once, without waiting for the
+  // The follower skipped blocks: looks up the receipt of every open transaction by hash, once, without waiting for the
   // timeout.
   void on_missed();
 
@@ -36,7 +36,7 @@ class ReceiptChecker {
   std::chrono::milliseconds stale_after();
   awaitable<> check_batch(std::shared_ptr<StaleBatch> batch);
   awaitable<> store(std::vector<std::pair<Match, evm::Receipt>> found);
-  // Those that somebody moved first.
+  // Returns the matches whose transaction another writer changed first; they were not stored.
   awaitable<std::vector<std::pair<Match, evm::Receipt>>> store_once(std::vector<std::pair<Match, evm::Receipt>> found);
   void count(std::string_view result, std::size_t n);
 

@@ -30,7 +30,7 @@ void Resubmitter::count(std::string_view result, std::size_t n) {
 }
 
 awaitable<Worker::Next> Resubmitter::resubmit_due() {
-  // Where nothing is sent again by itself, a claim that nothing follows still is.
+  // Even with resubmission disabled, a claimed broadcast without an outcome is repeated after claim_patience().
   const auto patience = chain_.options.resubmit.enabled ? chain_.options.resubmit.interval : chain_.claim_patience();
   const auto due = co_await claim_resubmits(chain_.database.pool(), chain_.node(), chain_.chain_id(), patience, kBatch);
   if (due.empty()) co_return Worker::Next::kRest;
@@ -56,7 +56,7 @@ awaitable<Worker::Next> Resubmitter::resubmit_due() {
   co_return due.size() == kBatch ? Worker::Next::kAgain : Worker::Next::kRest;
 }
 
-// Nothing to write when it went as it should and did so before.
+// nullopt skips the write: the row already says that the broadcast was accepted, or other workers decide.
 std::optional<Step> Resubmitter::judge(const Resubmit& sent, const evm::SendResult& result) {
   Step step(sent.lease, sent.tx_id, sent.state, sent.state, "rebroadcast");
   step.quiet = true;
@@ -77,7 +77,7 @@ std::optional<Step> Resubmitter::judge(const Resubmit& sent, const evm::SendResu
       }
       return step;
     case evm::SubmitClass::kNonceTooLow:
-      // Mined, most likely, or taken by somebody else: both are for others to find out, soon.
+      // Probably mined, or another sender took the nonce. The receipt checker and the stuck watcher find out which.
       chain_.wake_receipts();
       chain_.wake_stuck_watcher();
       return that_was_it ? std::optional(step) : std::nullopt;

@@ -1,5 +1,5 @@
 // Broadcasts the same bytes again while there is no receipt: every `resubmit.interval`, and at once after a reorg or
-// on an operator's word. Each broadcast is claimed first, so that no two nodes, and no two runs, do the same one.
+// when an operator asks for it. Each broadcast is claimed first, so that no two nodes and no two runs repeat it.
 #pragma once
 
 #include "runtime/worker.hpp"

@@ -15,7 +15,7 @@ bool is_external(const OpenHead& head) {
   return head.sub_state == SubState::kExternal;
 }
 
-// Whether the chain should be asked about it: not in the ordinary course of things.
+// Whether the chain should be asked about this nonce. Transactions that proceed as usual are not asked about.
 bool is_suspicious(const OpenHead& head, const ChainOptions& options) {
   if (head.state == TxState::kStuck || is_external(head) || head.sub_state == SubState::kNonceTooLow) return true;
   return head.since_submit && *head.since_submit >= options.nonce.nonce_state_timeout;
@@ -42,7 +42,7 @@ Step stuck_step(const OpenHead& head, SubState sub_state, const std::string& why
   return step;
 }
 
-// A row that stands for another sender's nonce ends without an event: its end was expected.
+// An external row (a nonce of another sender) ends without an event, because its end was expected.
 Step taken_for_good_step(const OpenHead& head, const Decision& decision) {
   Step step(head.lease, head.tx_id, head.state, TxState::kFailedFinal, decision.why);
   step.expect_receipt_hash = "";
@@ -89,14 +89,14 @@ StuckWatcher::StuckWatcher(ChainContext& chain)
            .stop_grace = ChainContext::kStopGrace},
           [this] { return watch(); }, chain.metrics) {}
 
-// What waited behind another nonce could not be mined before it: its time begins when it became the lowest.
+// The time counts from when the nonce became the lowest: before that, the transaction could not be mined.
 bool StuckWatcher::is_overdue(const OpenHead& head) const {
   const auto limit = chain_.options.stuck_after;
   return head.state != TxState::kStuck && head.since_submit && *head.since_submit >= limit &&
          (!head.since_head || *head.since_head >= limit);
 }
 
-// At most kLimit, beginning where the last round ended.
+// Keeps at most kLimit heads, starting where the last round ended.
 void StuckWatcher::take_turns(std::vector<OpenHead>& suspicious) {
   if (suspicious.size() <= kLimit) return;
   std::ranges::rotate(suspicious, suspicious.begin() + static_cast<std::ptrdiff_t>(turn_ % suspicious.size()));
@@ -122,11 +122,12 @@ awaitable<Worker::Next> StuckWatcher::watch() {
     test_point("heads.committed");
   }
   const bool ended = co_await look_at_nonces(std::move(suspicious));
-  // A shared signer may have a long row of nonces that other senders took.
+  // Run again at once: a shared signer may have many consecutive nonces that other senders took.
   co_return ended ? Worker::Next::kAgain : Worker::Next::kRest;
 }
 
-// One endpoint for the counts and all that follows, and one that is not behind us: see finality.hpp on NonceFacts.
+// Asks one endpoint for the counts and everything after them, and only one that does not lag behind this node: see
+// NonceFacts in finality.hpp.
 awaitable<bool> StuckWatcher::look_at_nonces(std::vector<OpenHead> suspicious) {
   const auto* own = chain_.follower.window().head();
   if (suspicious.empty() || own == nullptr) co_return false;
@@ -146,8 +147,8 @@ awaitable<bool> StuckWatcher::look_at_nonces(std::vector<OpenHead> suspicious) {
       const bool ended = co_await examine(head, *nonces[i], latest->endpoint);
       any_ended = any_ended || ended;
     } else if (is_external(head) && is_overdue(head)) {
-      gaps.push_back(stuck_step(head, SubState::kGap,
-                                "reserved for another sender, who has not used it for longer than stuck.after"));
+      gaps.push_back(
+          stuck_step(head, SubState::kGap, "another sender has not used its nonce for longer than stuck.after"));
     }
   }
   co_await chain_.apply(std::move(gaps));
@@ -205,7 +206,7 @@ awaitable<std::optional<StuckWatcher::Evidence>> StuckWatcher::gather(const Open
   co_return evidence;
 }
 
-// Only of an endpoint that has our walk's block at that height.
+// nullopt unless the endpoint has the same block as the own branch at that height.
 awaitable<std::optional<std::int64_t>> StuckWatcher::nonce_at_final(const std::string& signer,
                                                                     std::int64_t final_number, std::size_t endpoint) {
   const auto count = co_await chain_.connector.nonce_at(signer, final_number, endpoint);
@@ -215,7 +216,7 @@ awaitable<std::optional<std::int64_t>> StuckWatcher::nonce_at_final(const std::s
   co_return *count;
 }
 
-// An endpoint without the receipt may still say that the transaction is in a block.
+// An endpoint that does not return the receipt may still report that the transaction is in a block.
 awaitable<bool> StuckWatcher::says_mined(const std::string& tx_hash, std::size_t endpoint) {
   const auto transaction = co_await chain_.connector.transaction(tx_hash, endpoint);
   co_return transaction && *transaction && (*transaction)->block_hash;

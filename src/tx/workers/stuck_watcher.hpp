@@ -1,7 +1,7 @@
-// Watches each signer's lowest nonce without a receipt. After `stuck.after` it is STUCK; and when the chain counts the
-// nonce as used although none of our attempts is to be found, another sender has taken it.
+// Watches each signer's lowest nonce without a receipt. After `stuck.after` the transaction is STUCK. If the chain
+// counts the nonce as used and has none of our attempts, another sender has taken the nonce.
 //
-// Only the lowest nonce: those behind it are waiting, not stuck.
+// Watches only the lowest nonce: transactions at higher nonces wait for it and are not stuck.
 #pragma once
 
 #include "runtime/worker.hpp"
@@ -21,7 +21,7 @@ class StuckWatcher {
   void wake() { worker_.wake(); }
 
  private:
-  // What one endpoint and the node's own walk say about one nonce.
+  // What one endpoint and the node's own branch say about one nonce.
   struct Evidence {
     ChainFacts facts;
     std::optional<evm::Receipt> receipt;  // of an attempt, on the node's own branch
@@ -32,15 +32,15 @@ class StuckWatcher {
   bool is_overdue(const OpenHead& head) const;
   void take_turns(std::vector<OpenHead>& suspicious);
 
-  // Whether the transaction ended, so that the signer has another lowest nonce now.
+  // Returns whether the transaction ended, so that the signer has another lowest nonce now.
   awaitable<bool> examine(OpenHead head, std::int64_t nonce_at_head, std::size_t endpoint);
-  // Nothing when the endpoint did not answer everything: then nothing may be decided.
+  // nullopt when the endpoint did not answer every request: then nothing may be decided.
   awaitable<std::optional<Evidence>> gather(const OpenHead& head, const std::vector<AttemptView>& attempts,
                                             std::int64_t nonce_at_head, std::size_t endpoint);
   awaitable<std::optional<std::int64_t>> nonce_at_final(const std::string& signer, std::int64_t final_number,
                                                         std::size_t endpoint);
   awaitable<bool> says_mined(const std::string& tx_hash, std::size_t endpoint);
-  // Nothing when the decision changes nothing.
+  // nullopt when the decision changes nothing.
   std::optional<Step> step_for(const Decision& decision, const OpenHead& head, const std::vector<AttemptView>& attempts,
                                const Evidence& evidence) const;
 

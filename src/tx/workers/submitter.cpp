@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kBatch = 1'000;
 
-// To be signed, or signed anew: its fee was refused, and no endpoint can have it.
+// Whether to sign: never signed yet, or the fee was refused and no endpoint can have the transaction.
 bool needs_signing(const DueSubmit& due) {
   if (!due.raw) return true;
   const bool fee = due.sub_state == SubState::kFeeTooLow || due.sub_state == SubState::kUnderpriced;
@@ -65,7 +65,7 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vecto
   auto priced = co_await price(std::move(due), unsendable);
   auto all = co_await sign(std::move(priced), unsendable);
 
-  // Signing is deterministic: at an unchanged price the bytes are those that are stored already.
+  // Signing is deterministic: at an unchanged price the bytes equal the stored ones.
   std::vector<Signed> fresh;
   std::vector<DueSubmit> unchanged;
   for (auto& tx : all) {
@@ -128,8 +128,8 @@ awaitable<std::vector<Submitter::Signed>> Submitter::sign(std::vector<Priced> pr
 awaitable<std::vector<Result<evm::SignedTransaction>>> Submitter::sign_for(const std::string& signer,
                                                                            std::vector<evm::Transaction> transactions) {
   if (auto* key = chain_.keys.find(signer)) co_return co_await key->sign_all(std::move(transactions));
-  const Result<evm::SignedTransaction> none =
-      fail(unavailable("signer_unavailable", "this node has no key for the signer"));
+  const Result<evm::SignedTransaction> none = fail(
+      unavailable("signer_unavailable", "this node has no key for the signer; add the key or run a node that has it"));
   co_return std::vector(transactions.size(), none);
 }
 
@@ -160,7 +160,7 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim(std::vector<Signed>
   co_return out;
 }
 
-// The bytes are stored; only the next try is claimed.
+// The bytes are already stored: claims only the next broadcast.
 awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<DueSubmit> due) {
   std::vector<Outgoing> out;
   std::vector<Step> steps;
@@ -211,7 +211,7 @@ awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& resu
     case evm::SubmitClass::kNonceTooLow: {
       const auto known = co_await chain_.connector.transaction(tx.tx_hash);
       if (known && *known) co_return accepted(tx, "the chain has it already");
-      chain_.wake_stuck_watcher();  // another sender's? The rules of finality decide
+      chain_.wake_stuck_watcher();  // finds out whether another sender has taken the nonce
       auto step = waits(tx.due, answer, result.message);
       step.attempt_outcome = AttemptOutcome::kUnknown;
       co_return step;
@@ -247,9 +247,9 @@ Step Submitter::accepted(const Outgoing& tx, std::string why) const {
   return step;
 }
 
-// Tried again later, by itself; of several failures in a row only the first goes into the history.
+// Retries later. Of several failures in a row, only the first is written to the history.
 Step Submitter::waits(const DueSubmit& due, SubState sub_state, std::string message) const {
-  Step step(due.lease, due.tx_id, TxState::kAllocated, TxState::kAllocated, "waits: " + message);
+  Step step(due.lease, due.tx_id, TxState::kAllocated, TxState::kAllocated, "will be retried: " + message);
   step.quiet = due.retry_count > 0;
   step.expect_receipt_hash = "";
   step.sub_state = sub_state;
@@ -260,7 +260,7 @@ Step Submitter::waits(const DueSubmit& due, SubState sub_state, std::string mess
 }
 
 Step Submitter::stuck(const DueSubmit& due, SubState sub_state, std::string message) const {
-  Step step(due.lease, due.tx_id, TxState::kAllocated, TxState::kStuck, "no retry can cure this: " + message);
+  Step step(due.lease, due.tx_id, TxState::kAllocated, TxState::kStuck, "cannot succeed by retrying: " + message);
   step.expect_receipt_hash = "";
   step.events.emplace_back(
       TxEvent::kStuck, event_json(due.lease.key, due.tx_id,

@@ -1,8 +1,8 @@
 // The first broadcast: prices, signs, stores the bytes and their hash (the claim), and only then sends. A node that
 // takes over after a crash finds the same bytes and sends the same transaction.
 //
-// While no endpoint has accepted or may have accepted it, a transaction whose fee is refused is signed anew at the
-// current price; after that never.
+// A transaction whose fee was refused is signed again at the current price, but only while it is certain that no
+// endpoint has accepted it.
 #pragma once
 
 #include <optional>
@@ -36,18 +36,18 @@ class Submitter {
     Bytes raw;
     std::string tx_hash;
   };
-  // Claimed, and on its way out.
+  // Claimed, and about to be sent.
   struct Outgoing {
     DueSubmit due;
     std::string raw;
     std::string tx_hash;
-    bool sent_before = false;  // by this or an earlier node, with an answer that is not known
-    std::int64_t claims = 0;   // of these bytes, this one included
+    bool sent_before = false;  // this or an earlier leader may have sent the bytes, with an unknown outcome
+    std::int64_t claims = 0;   // number of claims of these bytes, including this one
   };
 
   awaitable<Worker::Next> submit_due();
   awaitable<std::vector<Outgoing>> sign_and_claim(std::vector<DueSubmit> due);
-  // Both add to `unsendable` the steps of those that they leave out.
+  // Both add a step to `unsendable` for each transaction that they leave out.
   awaitable<std::vector<Priced>> price(std::vector<DueSubmit> due, std::vector<Step>& unsendable);
   awaitable<std::vector<Signed>> sign(std::vector<Priced> priced, std::vector<Step>& unsendable);
   awaitable<std::vector<Result<evm::SignedTransaction>>> sign_for(const std::string& signer,
