@@ -1,4 +1,4 @@
-// An attempt: a transaction that was ever signed for, or said to have, a managed transaction's nonce.
+// An attempt: a transaction at the nonce of a managed transaction, signed here or reported by an operator or the chain.
 #pragma once
 
 #include "base/name_table.hpp"
@@ -15,7 +15,7 @@ inline constexpr auto kAttemptKinds = name_table<AttemptKind>({
     {AttemptKind::kExternal, "external", "Another sender's transaction at this nonce."},
 });
 
-// What the endpoints made of the last broadcast. None while it is under way.
+// What the endpoints answered to the last broadcast. NULL while no answer is stored yet.
 enum class AttemptOutcome { kAccepted, kRefused, kUnknown };
 
 // tx_attempt.outcome

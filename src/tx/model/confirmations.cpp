@@ -18,7 +18,7 @@ void check_linked(std::span<const BlockRef> list) {
                       .with("hash", gap->hash));
 }
 
-// How many blocks of the list the consumer has; nullopt when what it has is not the beginning of the list.
+// How many blocks of the list the consumer has; nullopt when the consumer's list is not the beginning of `list`.
 std::optional<std::size_t> known_length(std::span<const BlockRef> list, const Announced& announced) {
   if (announced.withdrawn) return std::nullopt;
   if (!announced.last) return 0;

@@ -1,12 +1,12 @@
-// The newFork protocol: what a consumer is told about the blocks that confirm a transaction. Whether a block is final
-// is finality.hpp's question.
+// The newFork protocol: how the blocks that confirm a transaction are announced to consumers. finality.hpp decides
+// whether a block is final.
 //
-// The list is the receipt's block and every block above it on the node's own branch, up to its head; it is empty while
-// there is no receipt. A consumer appends what it is told with newFork=false and replaces everything it has with what
-// it is told with newFork=true, and so always holds the node's list.
+// The list is the receipt's block and every block above it on the node's own branch, up to its head. The list is empty
+// while there is no receipt. A consumer appends the blocks of an announcement with newFork=false, and replaces its list
+// by the blocks of an announcement with newFork=true. So it always holds the node's list.
 //
-// Of what was told only the last block is remembered: a block hash stands for all of its ancestors, so if that block is
-// in the list, so is everything that was told before it.
+// Only the last announced block is stored. A block hash implies all of its ancestors: if the list contains that block,
+// it contains everything that was announced before.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct BlockRef {
   friend bool operator==(const BlockRef&, const BlockRef&) = default;
 };
 
-// The list of a receipt in that block: from it (first) to the window's head. Empty when the block is not on the branch.
+// The list for a receipt in that block: from the block (first) to the window's head. Empty when the block is not in the
+// window.
 std::vector<BlockRef> confirmation_list(const evm::HeaderWindow& window, std::int64_t number, std::string_view hash);
 
 // managed_tx.told_block and told_hash.
@@ -47,9 +48,8 @@ struct AnnouncedBlock {
 };
 
 struct Announced {
-  std::optional<AnnouncedBlock> last;  // none: the consumer holds nothing
-  // A receipt that the consumer was told of has vanished since: whatever comes next is a new fork to it, also when it
-  // holds nothing any more.
+  std::optional<AnnouncedBlock> last;  // nullopt: the consumer's list is empty
+  // An announced receipt was withdrawn: the next announcement is a new fork, even if the consumer's list is empty.
   bool withdrawn = false;
 
   friend bool operator==(const Announced&, const Announced&) = default;
@@ -57,18 +57,18 @@ struct Announced {
 
 struct Announcement {
   bool new_fork = false;
-  std::span<const BlockRef> headers;  // into the list; empty with new_fork: the receipt is gone
-  Announced then;                     // what to remember once this is told
+  std::span<const BlockRef> headers;  // points into the list; empty with new_fork: the receipt was withdrawn
+  Announced then;                     // what to store together with the announcement
 };
 
-// Nothing when the consumer holds the list already. A list that ends below the last told block is a new fork like any
-// other: a node that is only behind, and not reorged, should not ask before it has caught up.
+// nullopt when the consumer already holds the list. A list that ends below the last announced block counts as a new
+// fork, so a node that only lags behind must not call this before it has caught up.
 // Throws Exception `broken_header_walk` when the list is not a chain of parent hashes.
 std::optional<Announcement> next_announcement(std::span<const BlockRef> list, const Announced& announced);
 
 // [{"blockNumber": 12, "blockHash": "0x…"}, …]
 boost::json::array to_json(std::span<const BlockRef> list);
-// TxConfirmations, as type and data.
+// The event TxConfirmations, as type and data.
 std::pair<TxEvent, std::string> confirmations_event(const SignerKey& key, const Uuid& tx_id,
                                                     const Announcement& announcement);
 

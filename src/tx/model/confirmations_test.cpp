@@ -28,7 +28,7 @@ struct Consumer {
   }
 };
 
-TEST(confirmations, tells_the_whole_list_first_and_then_what_is_new) {
+TEST(confirmations, announces_the_whole_list_first_and_then_only_new_blocks) {
   const auto list = branch("a", 5, 8);
   const auto first = next_announcement(list, {});
   ASSERT_TRUE(first);
@@ -44,7 +44,7 @@ TEST(confirmations, tells_the_whole_list_first_and_then_what_is_new) {
   EXPECT_EQ(more->headers[0].hash, "a9");
 }
 
-TEST(confirmations, tells_everything_anew_when_what_was_told_is_not_its_beginning) {
+TEST(confirmations, announces_a_new_fork_when_the_list_does_not_begin_with_the_announced_blocks) {
   const auto list = branch("b", 5, 9);
   for (const auto& before : {told("a8", 8), told("a9", 9), told("a10", 10), told("b4", 4), told("b10", 10)}) {
     const auto announcement = next_announcement(list, before);
@@ -70,7 +70,7 @@ TEST(confirmations, a_vanished_receipt_empties_the_list_and_makes_the_next_one_a
   EXPECT_EQ(again->then, told("b7", 7));
 }
 
-TEST(confirmations, a_withdrawal_nobody_was_told_of_makes_the_same_blocks_a_new_fork) {
+TEST(confirmations, an_unannounced_withdrawal_makes_the_same_blocks_a_new_fork) {
   const auto list = branch("a", 5, 8);
   auto before = told("a8", 8);
   before.withdrawn = true;
@@ -81,7 +81,7 @@ TEST(confirmations, a_withdrawal_nobody_was_told_of_makes_the_same_blocks_a_new_
   EXPECT_FALSE(announcement->then.withdrawn);
 }
 
-TEST(confirmations, there_is_nothing_to_tell_before_the_first_receipt) {
+TEST(confirmations, announces_nothing_before_the_first_receipt) {
   EXPECT_FALSE(next_announcement({}, {}));
 }
 
@@ -94,7 +94,7 @@ TEST(confirmations, refuses_a_list_that_is_not_one_branch) {
   EXPECT_THROW(next_announcement(gap, {}), Exception);
 }
 
-// One transaction on a chain that reorgs as deep as it likes, watched by nodes that lag and take turns.
+// One transaction on a chain with reorgs of any depth, watched alternately by nodes that lag.
 class Follow {
  public:
   explicit Follow(std::uint64_t seed) : dice_(seed), chain_(dice_, 6) {}

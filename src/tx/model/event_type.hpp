@@ -1,5 +1,5 @@
-// The events about a transaction, as consumers get them. docs/events.md has their fields; a test compares the two
-// lists, and this one with what the sources append.
+// The events about a transaction, as consumers get them. docs/events.md describes their fields. A test compares this
+// list with docs/events.md and with the events that the sources append.
 #pragma once
 
 #include <string>

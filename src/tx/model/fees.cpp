@@ -17,7 +17,7 @@ constexpr std::size_t kMaxFeesBytes = 1024;
 using evm::DynamicFees;
 using evm::LegacyFees;
 
-// nullopt instead of an overflow.
+// Both return nullopt on overflow.
 std::optional<Uint256> add(const Uint256& a, const Uint256& b) {
   if (a > kLargest - b) return std::nullopt;
   return a + b;
@@ -33,20 +33,20 @@ Result<evm::Fees> market_price(const FeeQuote& quote, const FeeOptions& options)
     return add(fees, quote.tip);
   });
   if (!cap) {
-    return fail(unavailable("bad_fee_quote", "the chain quotes a fee so high that its cap does not fit 256 bits")
+    return fail(unavailable("bad_fee_quote", "the chain's quoted fee is so high that the cap does not fit 256 bits")
                     .with("nextBaseFee", to_decimal(quote.next_base_fee))
                     .with("tip", to_decimal(quote.tip)));
   }
   return DynamicFees{*cap, quote.tip};
 }
 
-// The least that replaces an offer of `old`: ten percent more, rounded up, and more than it in any case.
+// The lowest offer that replaces an offer of `old`: ten percent more, rounded up, and always more than `old`.
 std::optional<Uint256> bump(const Uint256& old) {
   const Uint256 tenth = old / 10 + (old % 10 == 0 ? 0 : 1);
   return add(old, std::max<Uint256>(tenth, 1));
 }
 
-// Both kinds in terms of cap and tip: that is how nodes compare them.
+// Both kinds of fees as cap and tip, because nodes compare them like this.
 DynamicFees as_dynamic(const evm::Fees& fees) {
   if (const auto* legacy = std::get_if<LegacyFees>(&fees)) return {legacy->gas_price, legacy->gas_price};
   return std::get<DynamicFees>(fees);

@@ -73,7 +73,7 @@ TEST(fees, the_tip_is_the_median_within_bounds) {
   EXPECT_EQ(choose_tip({0}, {}), 1);
 }
 
-TEST(fees, a_cancel_offers_a_tenth_more_or_what_is_asked_now) {
+TEST(fees, a_cancel_offers_a_tenth_more_or_the_current_fees) {
   struct Case {
     Fees old;
     Fees current;
@@ -124,7 +124,7 @@ TEST(fees, a_cancel_that_overflows_is_refused) {
   }
 }
 
-TEST(fees, fees_come_back_from_the_database) {
+TEST(fees, stored_fees_are_read_back) {
   EXPECT_EQ(fees_json(LegacyFees{5}), R"({"gasPrice":"5"})");
   EXPECT_EQ(fees_json(DynamicFees{kLargest, 1}),
             R"({"maxFeePerGas":")" + to_decimal(kLargest) + R"(","maxPriorityFeePerGas":"1"})");

@@ -13,7 +13,7 @@ namespace {
 struct VerdictRow {
   Verdict verdict;
   std::string_view name;
-  std::optional<TxState> leads_to;  // none: stays
+  std::optional<TxState> leads_to;  // nullopt: the state stays
   SubState failure;
 };
 
@@ -41,7 +41,8 @@ Decision wait(std::string why) {
 AttemptKind kind_of(const OpenTx& tx, const Inclusion& inclusion) {
   const auto found = std::ranges::find(tx.attempts, inclusion.tx_hash, &Attempt::hash);
   if (found == tx.attempts.end()) {
-    throw Exception(internal("unknown_attempt", "a receipt is not of any attempt").with("txHash", inclusion.tx_hash));
+    throw Exception(internal("unknown_attempt", "a receipt belongs to none of the transaction's attempts")
+                        .with("txHash", inclusion.tx_hash));
   }
   return found->kind;
 }
@@ -69,7 +70,7 @@ Decision decide_canonical(const OpenTx& tx, const ChainFacts& facts) {
 }
 
 Decision decide_mined(const OpenTx& tx, const ChainFacts& facts, const std::optional<Inclusion>& now) {
-  // A branch has a nonce once, so a receipt seen on it also tells about the stored one.
+  // A branch contains a nonce once, so a receipt found on it also shows whether the stored one is on it.
   const auto seen =
       now ? std::optional(now->tx_hash == tx.mined->tx_hash && now->block_hash == tx.mined->block_hash) : std::nullopt;
   if (seen && facts.mined_is_canonical && *seen != *facts.mined_is_canonical) {
@@ -85,8 +86,8 @@ Decision decide_mined(const OpenTx& tx, const ChainFacts& facts, const std::opti
   return {Verdict::kUnmined, {}, gone};
 }
 
-// What is known of a transaction at this nonce that is not ours. `taken` without `inclusion` is by exclusion: the nonce
-// is used and the endpoint that says so has a receipt for none of ours.
+// What is known about a transaction at this nonce that is not ours. `taken` without `inclusion` follows by exclusion:
+// an endpoint says that the nonce is used, and has a receipt for none of our attempts.
 struct Foreign {
   std::optional<bool> taken;
   bool final = false;
@@ -98,32 +99,33 @@ Foreign look_for_foreign(const OpenTx& tx, const ChainFacts& facts, const std::o
   if (!facts.nonce || facts.nonce->own_mined > 0) return {};
   const auto& nonce = *facts.nonce;
   const bool final = facts.final_number && nonce.at_final && *nonce.at_final > tx.nonce;
-  if (final && nonce.at_head <= tx.nonce) return {};  // the head lost what is final: not one view of one chain
+  if (final && nonce.at_head <= tx.nonce) return {};  // contradiction: used at the final block, unused at the head
   return {nonce.at_head > tx.nonce, final, {}};
 }
 
 Decision decide_external(const OpenTx& tx, const Foreign& foreign) {
   if (!foreign.taken) return wait("not known whether the nonce is taken");
-  if (!*foreign.taken) return wait("nobody has taken the nonce");
+  if (!*foreign.taken) return wait("the nonce is not taken");
   if (tx.state != TxState::kTracking) return {Verdict::kTracking, foreign.inclusion, "the nonce is taken"};
   if (!foreign.final) return wait("taken, not final");
-  return {Verdict::kConsumedElsewhere, foreign.inclusion, "the nonce is finally taken, as expected"};
+  return {Verdict::kConsumedElsewhere, foreign.inclusion, "another sender's use of the nonce is final, as expected"};
 }
 
 Decision decide_unmined(const OpenTx& tx, const Foreign& foreign) {
   if (!foreign.taken) return wait("not known whether the nonce is taken");
   if (!*foreign.taken) {
     if (!tx.taken_by_foreign) return wait("not mined");
-    return {Verdict::kTracking, {}, "the transaction that had taken the nonce is gone"};
+    return {Verdict::kTracking, {}, "the transaction that had taken the nonce is no longer on the chain"};
   }
   if (!tx.taken_by_foreign || tx.state != TxState::kStuck) {
     return {Verdict::kStuckForeign, foreign.inclusion, "a transaction that is not ours has taken the nonce"};
   }
   if (!foreign.final) return wait("taken by a transaction that is not ours, not final");
-  return {Verdict::kConsumedElsewhere, foreign.inclusion, "a transaction that is not ours has finally taken the nonce"};
+  return {Verdict::kConsumedElsewhere, foreign.inclusion,
+          "a transaction that is not ours has taken the nonce, and is final"};
 }
 
-// A block on our branch has one of ours, and no endpoint has given its receipt yet.
+// A block on the own branch lists one of our attempts, and no endpoint has returned its receipt yet.
 Decision decide_listed(const OpenTx& tx, std::int64_t block_number) {
   auto why = fmt::format("block {} has one of our transactions; its receipt is missing", block_number);
   if (tx.taken_by_foreign) return {Verdict::kTracking, {}, std::move(why)};

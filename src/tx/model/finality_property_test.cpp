@@ -1,5 +1,5 @@
-// The finality rules against a chain that does everything a chain may do, and a worker that crashes, lags, looks at
-// the wrong fork and gets half of its answers.
+// Tests the finality rules with random events: a chain that reorgs and evicts, and a worker that crashes, lags, reads
+// the wrong fork and misses answers.
 #include <array>
 #include <map>
 
@@ -31,7 +31,7 @@ class Simulation {
     own_ = endpoint_ = chain_.head();
   }
 
-  // Something happens: to the chain, to the people around it, or in the worker.
+  // One random event: on the chain, by another sender or an operator, or in the worker.
   void step() {
     static constexpr std::array<void (Simulation::*)(), 16> kEvents{
         &Simulation::chain_moves, &Simulation::chain_moves,    &Simulation::views_move,
@@ -47,7 +47,7 @@ class Simulation {
     }
   }
 
-  // Everybody behaves and every answer comes: each nonce is taken, and each row reaches its end.
+  // Without faults and with every answer: each nonce is taken, and each row ends.
   void settle() {
     for (auto& row : rows_) settle_row(row);
     for (int i = 0; i < 200 && chain_.head()->next_nonce < next_nonce(); ++i) chain_.mine();
@@ -55,13 +55,13 @@ class Simulation {
     for (int i = 0; i < kDepth; ++i) chain_.mine();
     own_ = endpoint_ = chain_.head();
     for (auto& row : rows_) {
-      // STUCK by mistake, tracking, mined, ended: no row has more steps than that left.
+      // STUCK by a false alarm, tracking, mined, ended: no row has more steps left.
       for (int i = 0; i < 5 && !kManagedTx.terminal(row.tx.state); ++i) apply(row, gather(row, 0, false));
       EXPECT_TRUE(kManagedTx.terminal(row.tx.state)) << "nonce " << row.tx.nonce << " has not ended";
     }
   }
 
-  // Against one view, how many of the rows that ended with a receipt are undone.
+  // How many rows that ended with a receipt are undone in this view.
   std::size_t violations(const Head& view) const {
     const auto final_number = evm::final_by_depth(view->number, kDepth);
     return static_cast<std::size_t>(std::ranges::count_if(rows_, [&](const Row& row) {
@@ -135,14 +135,14 @@ class Simulation {
     add_attempt(*row, AttemptKind::kCancel);
     broadcast(row->tx, row->tx.attempts.back().hash);
   }
-  // Somebody else sends at a nonce of ours, or at one that was theirs all along.
+  // Another sender uses one of our nonces, or the nonce of an external row.
   void interfere() {
     auto* row = any_open();
     if (row == nullptr || !dice_.chance(row->tx.external ? 90 : 25)) return;
     others_.push_back({fresh_hash('x'), row->tx.nonce});
     broadcast(row->tx, others_.back().hash);
   }
-  // An operator learns of a hash: ours by another way, or known not to be.
+  // An operator records a hash: of our payload, broadcast elsewhere, or of another sender's transaction.
   void learn_of_others() {
     if (others_.empty() || !dice_.chance(40)) return;
     const auto other = others_[dice_.below(others_.size())];
@@ -170,7 +170,8 @@ class Simulation {
     for (const auto& attempt : row.tx.attempts) broadcast(row.tx, attempt.hash);
   }
 
-  // What a worker would find out, each part missing with that chance; `racing`: the world goes on between questions.
+  // The facts that a worker would gather; each part is missing with that chance. `racing`: the chain changes between
+  // the requests.
   ChainFacts gather(const Row& row, std::size_t missing_percent, bool racing) {
     const auto known = [&] { return !dice_.chance(missing_percent); };
     const auto own = own_;
@@ -255,17 +256,17 @@ class Simulation {
     return found != tx.attempts.end() && found->kind != AttemptKind::kExternal;
   }
 
-  // An alarm may come too early, but not out of nothing: where the endpoint was, somebody else had taken the nonce.
+  // A false alarm may be early but not unfounded: in the endpoint's view, another sender had taken the nonce.
   void check_alarm(const Row& row) const {
     const auto taker = stub::locate(endpoint_, [&](const auto& one) { return one.nonce == row.tx.nonce; });
     ASSERT_NE(taker.block, nullptr) << "stuck_foreign at a nonce that is free";
     EXPECT_FALSE(is_ours(row.tx, taker.transaction->hash)) << "stuck_foreign by " << taker.transaction->hash;
   }
 
-  // The end must be the one that the final chain tells, whatever the worker had seen.
+  // The end must agree with the final chain, whatever the worker had seen.
   void check_end(const Row& row, const Decision& decision) {
     const auto truth = stub::locate(chain_.head(), [&](const auto& one) { return one.nonce == row.tx.nonce; });
-    ASSERT_NE(truth.block, nullptr) << to_string(decision.verdict) << " of a nonce that nobody took";
+    ASSERT_NE(truth.block, nullptr) << to_string(decision.verdict) << " of a nonce that no transaction took";
     EXPECT_LE(truth.block->number, chain_.final_number()) << to_string(decision.verdict) << " before it was final";
     const auto ours = std::ranges::find(row.tx.attempts, truth.transaction->hash, &Attempt::hash);
     auto expected = Verdict::kConsumedElsewhere;
@@ -296,7 +297,7 @@ class Simulation {
 constexpr std::uint64_t kRuns = 150;
 constexpr std::size_t kSteps = 400;
 
-TEST(finality_property, every_end_is_the_one_that_the_final_chain_tells) {
+TEST(finality_property, every_end_agrees_with_the_final_chain) {
   Tally tally;
   std::size_t rows = 0;
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
@@ -312,7 +313,7 @@ TEST(finality_property, every_end_is_the_one_that_the_final_chain_tells) {
     rows += simulation.rows().size();
   }
   EXPECT_GT(rows, 10 * kRuns);
-  // A run that never gets somewhere proves nothing about it.
+  // A verdict that the run rarely reached would prove nothing.
   for (int i = 0; i <= static_cast<int>(Verdict::kTracking); ++i) {
     const auto verdict = static_cast<Verdict>(i);
     EXPECT_GT((tally[{verdict, false}]), 50U) << to_string(verdict);

@@ -92,7 +92,7 @@ TEST(finality, the_stored_receipt_decides_when_its_block_is_final_on_our_branch)
   }
 }
 
-TEST(finality, what_is_not_known_decides_nothing) {
+TEST(finality, missing_facts_decide_nothing) {
   EXPECT_EQ(decide(mined("0xa"), facts()).verdict, Verdict::kWait);
   auto no_final = canonical(true);
   no_final.final_number.reset();
@@ -127,7 +127,7 @@ TEST(finality, a_receipt_on_a_dead_branch_is_withdrawn_or_replaced) {
   EXPECT_EQ(decide(mined("0xa"), foreign).verdict, Verdict::kUnmined);
 }
 
-TEST(finality, a_receipt_seen_again_tells_whether_the_stored_one_stands) {
+TEST(finality, a_receipt_found_again_decides_whether_the_stored_one_is_canonical) {
   EXPECT_EQ(decide(mined("0xa"), found("0xa", 100)).verdict, Verdict::kConfirmed);
   EXPECT_EQ(decide(mined("0xa"), found("0xa", 101)).verdict, Verdict::kMinedElsewhere);
 }
@@ -149,7 +149,7 @@ TEST(finality, facts_that_contradict_each_other_decide_nothing) {
   EXPECT_EQ(decide(open(), found("0xa", 121)).verdict, Verdict::kWait);
 }
 
-TEST(finality, a_nonce_taken_by_none_of_ours_is_stuck_until_that_is_final) {
+TEST(finality, a_nonce_taken_by_another_sender_is_stuck_until_that_is_final) {
   for (const auto state : {TxState::kAllocated, TxState::kTracking, TxState::kStuck}) {
     const auto decision = decide(open(state), nonces(8, 8));
     EXPECT_EQ(decision.verdict, Verdict::kStuckForeign);
@@ -175,7 +175,7 @@ TEST(finality, a_receipt_of_ours_off_our_branch_explains_the_count) {
   EXPECT_EQ(decide(taken(), nonces(8, 8, 1)).verdict, Verdict::kWait);
 }
 
-TEST(finality, a_block_of_ours_that_lists_the_transaction_is_a_veto_while_the_receipt_is_missing) {
+TEST(finality, a_block_on_our_branch_that_lists_the_transaction_is_a_veto_while_the_receipt_is_missing) {
   for (const auto state : {TxState::kAllocated, TxState::kTracking, TxState::kStuck}) {
     auto chain = nonces(8, 8);
     chain.listed_block = 100;
@@ -183,7 +183,8 @@ TEST(finality, a_block_of_ours_that_lists_the_transaction_is_a_veto_while_the_re
   }
   auto chain = nonces(8, 8);
   chain.listed_block = 100;
-  EXPECT_EQ(decide(taken(), chain).verdict, Verdict::kTracking) << "STUCK as taken by a foreign transaction: not so";
+  EXPECT_EQ(decide(taken(), chain).verdict, Verdict::kTracking)
+      << "still STUCK, although our own transaction took the nonce";
 }
 
 TEST(finality, a_receipt_is_stored_although_the_block_was_listed_before) {
@@ -192,7 +193,7 @@ TEST(finality, a_receipt_is_stored_although_the_block_was_listed_before) {
   EXPECT_EQ(decide(open(), chain).verdict, Verdict::kMined);
 }
 
-TEST(finality, a_block_that_lists_the_operators_cancel_is_a_veto_for_a_row_kept_for_others_too) {
+TEST(finality, a_block_that_lists_the_operators_cancel_is_a_veto_for_an_external_row_too) {
   auto row = external();
   row.attempts = {{"0xc", AttemptKind::kCancel}};
   auto chain = nonces(8, 8);
@@ -201,7 +202,7 @@ TEST(finality, a_block_that_lists_the_operators_cancel_is_a_veto_for_a_row_kept_
   EXPECT_EQ(decide(row, chain).verdict, Verdict::kWait);
 }
 
-TEST(finality, a_foreign_transaction_that_is_gone_gives_the_nonce_back) {
+TEST(finality, the_nonce_is_free_again_when_the_foreign_transaction_is_gone) {
   const auto decision = decide(taken(), nonces(7, 7));
   EXPECT_EQ(decision.verdict, Verdict::kTracking);
   EXPECT_EQ(state_after(TxState::kStuck, decision.verdict), TxState::kTracking);
@@ -230,7 +231,7 @@ TEST(finality, an_external_row_that_an_operator_filled_ends_as_cancelled) {
   EXPECT_EQ(decide(row, canonical(true)).verdict, Verdict::kCancelled);
 }
 
-TEST(finality, what_has_ended_or_has_no_nonce_waits) {
+TEST(finality, a_transaction_that_ended_or_has_no_nonce_waits) {
   for (const auto state : {TxState::kCreated, TxState::kConfirmed, TxState::kFailedFinal}) {
     EXPECT_EQ(decide(open(state), found("0xa")).verdict, Verdict::kWait);
     EXPECT_EQ(decide(open(state), nonces(8, 8)).verdict, Verdict::kWait);

@@ -1,4 +1,4 @@
-// Who may write for a signer, as the tables know it (DESIGN: a fenced write locks the lease).
+// Which node may write for a signer: the key and the lease that a fenced write checks (docs/correctness.md).
 #pragma once
 
 #include <compare>
@@ -8,7 +8,7 @@
 
 namespace fencepost::tx {
 
-// A nonce, a lease and a line of transactions belong to one of these.
+// A signer on a chain. Each has its own lease, nonce cursor and transactions.
 struct SignerKey {
   std::int64_t chain_id = 0;
   std::string signer;  // lowercase, with 0x
@@ -16,7 +16,8 @@ struct SignerKey {
   friend auto operator<=>(const SignerKey&, const SignerKey&) = default;
 };
 
-// A lease that this node holds, or did: only PostgreSQL knows. The token is what every write carries.
+// A lease that this node holds or held; only PostgreSQL knows whether it is still valid. Every fenced write carries the
+// token.
 struct SignerLease {
   SignerKey key;
   std::int64_t fencing_token = 0;

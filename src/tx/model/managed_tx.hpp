@@ -1,4 +1,4 @@
-// A transaction as it is stored and told.
+// A managed transaction: a row of managed_tx, and its JSON in the API.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +44,10 @@ struct ManagedTx {
   bool mined() const { return receipt_block.has_value(); }
 };
 
-// Of a row with the columns of FENCEPOST_TX_COLUMNS (tx/store_columns.hpp).
+// Reads a row with the columns of FENCEPOST_TX_COLUMNS (tx/store_columns.hpp).
 ManagedTx read_managed_tx(const pg::Row& row);
 
-// As the API tells it: camelCase, 256-bit numbers as strings, times in UTC.
+// The JSON of the API: camelCase, 256-bit numbers as strings, times in UTC.
 boost::json::object to_json(const ManagedTx& tx);
 
 }  // namespace fencepost::tx

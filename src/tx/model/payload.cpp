@@ -95,7 +95,7 @@ void append_member(std::string& out, std::string_view key, const std::optional<U
 }  // namespace
 
 std::string Payload::canonical() const {
-  // Nothing in it needs escaping: digits and hex.
+  // The values are digits and hex, so nothing needs escaping.
   std::string out = "{";
   if (to) append_member(out, "to", *to);
   append_member(out, "value", value);

@@ -15,7 +15,7 @@ const std::string kLower = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed";
 const std::string kLargest = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
 const std::string kOneMore = "115792089237316195423570985008687907853269984665640564039457584007913129639936";
 
-// Read as it comes in a request: under "payload".
+// Reads the payload as the member "payload" of a request.
 Payload read(const std::string& text) {
   const auto body = parse_json(R"({"payload":)" + text + "}", 1 << 20).value();
   return read_payload(JsonReader(body).field("payload"));
@@ -54,7 +54,7 @@ TEST(payload, two_spellings_of_one_request_are_one_request) {
   EXPECT_NE(one.hash(), another.hash());
 }
 
-TEST(payload, absent_stays_absent) {
+TEST(payload, an_absent_member_differs_from_any_given_one) {
   const auto bare = read(R"({"to":")" + kLower + R"("})");
   EXPECT_EQ(bare.canonical(), R"({"to":")" + kLower + R"("})");
   const auto with = [](const std::string& member) { return read(R"({"to":")" + kLower + "\"," + member + "}"); };
@@ -163,7 +163,7 @@ TEST(payload, takes_the_largest_of_everything) {
   EXPECT_EQ(stored_payload(payload.canonical()), payload);
 }
 
-TEST(payload, comes_back_from_the_database) {
+TEST(payload, a_stored_payload_is_read_back) {
   const std::string spellings[] = {
       R"({"to":")" + kLower + R"("})",
       R"({"data":"0x6001","value":"5"})",
@@ -174,12 +174,12 @@ TEST(payload, comes_back_from_the_database) {
     const auto payload = read(text);
     EXPECT_EQ(stored_payload(payload.canonical()), payload) << text;
   }
-  // jsonb has its own order and spaces.
+  // jsonb returns members in another order and with spaces.
   EXPECT_EQ(stored_payload(R"({"to": ")" + kLower + R"(", "gas": "21000", "value": "5"})"),
             read(R"({"value":"5","gas":"21000","to":")" + kLower + R"("})"));
 }
 
-TEST(payload, a_stored_one_is_held_to_its_form_only) {
+TEST(payload, only_the_form_of_a_stored_payload_is_checked) {
   EXPECT_EQ(stored_payload(R"({"to":")" + kLower + R"(","gas":"1"})").gas, 1U);
   EXPECT_EQ(stored_payload("{}"), Payload{});
   for (const auto* text : {"", "[]", R"({"gas":"x"})", R"({"nonce":"1"})", R"({"to":"0x1"})"}) {

@@ -1,5 +1,5 @@
-// The life of a managed transaction. Which transaction took the nonce, and whether that is final, is decided by
-// finality.hpp; this table says where a decision may lead.
+// The states of a managed transaction and the steps between them. finality.hpp decides which transaction took the nonce
+// and whether that is final; this table says which steps are allowed.
 //
 // TRACKING with sub state `mined` is mined but not final. STUCK keeps its nonce and stays tracked.
 #pragma once
@@ -9,11 +9,11 @@
 namespace fencepost::tx {
 
 enum class TxState {
-  kCreated,      // accepted, no nonce yet: the signer's window is full, or the chain did not tell its nonce
-  kAllocated,    // has a nonce; nobody is known to have accepted it
+  kCreated,      // accepted, no nonce yet: the signer's window is full, or the chain did not return its nonce
+  kAllocated,    // has a nonce; no endpoint is known to have accepted it
   kTracking,     // broadcast
   kConfirmed,    // final, and it succeeded
-  kFailedFinal,  // its nonce is finally used up, and its payload was not carried out
+  kFailedFinal,  // the use of its nonce is final, and its payload was not carried out
   kStuck,        // waits for an operator or for the chain
 };
 

@@ -1,5 +1,5 @@
 // A chain in memory, for tests: one account, a pool, blocks in a tree. Reorgs go no deeper than the finality depth
-// unless asked to, so what lies that deep under the highest head ever is final for everybody.
+// unless a test asks for it, so a block that deep below the highest head ever is final in every view.
 #pragma once
 
 #include <algorithm>
@@ -91,20 +91,20 @@ class Chain {
     head_ = child_of(head_);
     remember(head_);
   }
-  // Undoes up to `blocks`; what was in them is partly lost from the pool.
+  // Removes up to `blocks` blocks, and evicts some transactions from the pool.
   void reorg(std::int64_t blocks) {
     move_to(std::max(final_number(), head_->number - blocks));
     evict_some();
     mine();
   }
-  // What finality promises not to happen.
+  // A reorg deeper than the finality depth, which finality assumes never to happen.
   void reorg_to(std::int64_t number) {
     move_to(number);
     while (head_->number <= highest_) head_ = child_of(head_);
     remember(head_);
   }
 
-  // What some node may believe: this branch, an older one, or one that never made it.
+  // A view that some node may have: the current branch, an older head, or a side branch.
   Head any_view() {
     if (dice_.chance(60)) return head_;
     if (dice_.chance(60)) return recent_[dice_.below(recent_.size())];

@@ -15,7 +15,7 @@ TEST(sub_state, an_endpoints_answer_has_the_same_name_as_its_sub_state) {
   }
 }
 
-TEST(sub_state, every_one_is_explained) {
+TEST(sub_state, every_sub_state_has_a_meaning) {
   for (const auto& row : kSubStates) EXPECT_TRUE(row.meaning.ends_with(".")) << row.name;
 }
 
