@@ -10,7 +10,7 @@ namespace fencepost::tx {
 
 using pg::Statement;
 
-// Signing is deterministic: the same fees give the same bytes, and then it is the same attempt, sent again.
+// Signing is deterministic: the same fees give the same bytes. A claim of the same bytes is the same attempt again.
 const Statement sql::kClaimAttempts{"tx_claim", R"(
   WITH claim AS MATERIALIZED (
     SELECT c.*,
@@ -133,7 +133,7 @@ namespace {
 
 using DueRow = std::pair<SignerLease, Uuid>;
 
-// Those that are still due, then nothing for each of the others.
+// The claimed broadcasts, followed by a nullopt for each row that was no longer due.
 awaitable<std::vector<std::optional<Resubmit>>> claim_due(pg::Pool& pool, const std::string& node,
                                                           std::span<const DueRow> due,
                                                           std::chrono::milliseconds interval) {
@@ -183,7 +183,7 @@ awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string nod
   const auto write = [&](std::span<const DueRow> some) { return claim_due(pool, node, some, interval); };
   auto claimed = co_await pg::write_or_halve<std::optional<Resubmit>>(std::span<const DueRow>(due), write);
   for (auto& one : claimed) {
-    if (one && *one) out.push_back(std::move(**one));  // a row that another session holds locked is left for later
+    if (one && *one) out.push_back(std::move(**one));  // a row that another session has locked is retried later
   }
   co_return out;
 }

@@ -1,4 +1,4 @@
-// Claiming a broadcast, first or repeated, before the chain hears of it.
+// Claims a broadcast, first or repeated, before the bytes are sent to an endpoint.
 #pragma once
 
 #include <chrono>
@@ -23,31 +23,32 @@ extern const pg::Statement kDueResubmits;
 extern const pg::Statement kClaimResubmits;
 }  // namespace sql
 
-// A signed transaction, to be stored before anybody else sees it.
+// A signed transaction that is stored before any endpoint gets it.
 struct Claim {
   SignerLease lease;
   Uuid tx_id;
   TxState from = TxState::kAllocated;
-  std::optional<std::string> previous_hash;  // guards: nobody signed in between
+  std::optional<std::string> previous_hash;  // guard: no other attempt was signed since
   std::string tx_hash;
   AttemptKind kind = AttemptKind::kOriginal;
   Bytes raw;
   std::string fees;  // JSON
 };
-// What claim_attempts sends.
+// The statements that claim_attempts sends.
 pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& claims,
                            std::chrono::milliseconds interval);
 struct ClaimResult {
   StepOutcome outcome = StepOutcome::kMoved;
-  std::int64_t claims = 0;  // of these bytes, this one included
+  std::int64_t claims = 0;  // number of claims of these bytes, including this one
 };
-// Stores attempts and makes each the one that counts; the next broadcast is due `interval` from now. A hash that the
-// transaction has already is that attempt again, with its outcome open; one that is another transaction's is kMoved.
+// Stores attempts and makes each the current one; the next broadcast is due `interval` from now. One result per claim,
+// in order. A hash that the transaction already has claims that attempt again and clears its outcome. A hash of another
+// transaction is kMoved. Throws as Connection::run.
 awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string node, std::vector<Claim> claims,
                                                    std::chrono::milliseconds interval);
 
-// Claims broadcasts that are due again (same bytes), in nonce order: each is this node's alone for `interval`, unless
-// somebody makes it due before.
+// Claims repeated broadcasts that are due (same bytes), in nonce order. Each belongs to this node alone for `interval`,
+// unless a reorg, a takeover or an operator makes it due earlier.
 struct Resubmit {
   SignerLease lease;
   Uuid tx_id;
@@ -56,7 +57,7 @@ struct Resubmit {
   std::string tx_hash;
   std::string raw;
   std::int32_t retry_count = 0;
-  std::string due_at;  // the next time; another when somebody has asked for another broadcast since
+  std::string due_at;  // the next due time; differs from the stored one when a new broadcast was requested since
 };
 awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                  std::chrono::milliseconds interval, std::size_t limit);

@@ -35,7 +35,7 @@ struct AllotmentColumns : FencedLeases {
   }
 };
 
-// For each item the place, counted from 1, of the first one in the batch that is the same request.
+// For each item, the position (from 1) of the first item in the batch with the same request.
 std::vector<std::int64_t> first_places(const std::vector<NewTx>& items) {
   std::map<std::pair<SignerKey, std::string_view>, std::int64_t> seen;
   std::vector<std::int64_t> places;
@@ -68,7 +68,7 @@ pg::Params create_params(const std::string& node, const AllotmentColumns& w, con
                         payloads, hashes, gas);
 }
 
-// A transaction that the batch has just made, as the table now has it.
+// A transaction that the batch has just created, as the table now has it.
 ManagedTx new_managed_tx(const NewTx& item, const pg::Row& row) {
   ManagedTx tx;
   tx.tx_id = item.tx_id;
@@ -87,14 +87,14 @@ ManagedTx new_managed_tx(const NewTx& item, const pg::Row& row) {
 
 }  // namespace
 
-// Never ON CONFLICT: a nonce that is numbered and then not inserted would be a hole.
+// Never ON CONFLICT: a nonce that is assigned and then not inserted would be a gap.
 //
-// Items name their signer by its place among the leases ($2 … $5), and the first item of the batch with the same
-// request by its place. What is new is given back as the numbers it got; the rest of it the caller has.
+// Items refer to their signer by its position among the leases ($2 … $5), and to the first item with the same request
+// by its position. New transactions are returned only as the numbers they got; the caller has the rest.
 //
-// Three things keep the cost in line with the number of items, whatever the planner believes: generate_subscripts makes
-// it expect many items, so that they are joined by hash; the CASE keeps it from multiplying the odds of a lease being
-// held; and LATERAL … LIMIT 1 leaves it no way but the index.
+// Three constructs keep the cost proportional to the number of items, whatever the planner estimates.
+// generate_subscripts makes it expect many items and join by hash. The CASE keeps it from multiplying the selectivities
+// of the lease conditions. LATERAL … LIMIT 1 forces the index.
 const Statement sql::kCreateBatch{"tx_create_batch", R"(
   WITH held AS MATERIALIZED (
     SELECT w.slot, w.chain_id, w.signer, w.token, c.next_nonce, c.next_creation, c.needs_reconcile,
@@ -206,7 +206,7 @@ awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string no
   std::vector<CreateResult> out;
   out.reserve(items.size());
   if (static_cast<std::size_t>(rows.size()) != items.size()) {
-    throw Exception(internal("create_mismatch", "the create batch lost an item"));
+    throw Exception(internal("create_mismatch", "the create batch returned fewer or more results than it had items"));
   }
   for (const auto row : rows) {
     CreateResult result{.outcome = outcome_of(row.get<std::string_view>("outcome")), .tx = std::nullopt};
@@ -301,8 +301,8 @@ awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std:
   co_return out;
 }
 
-// Without a lock, so only a hint: whoever promotes counts again. LIMIT 1 in place of EXISTS, which the planner may turn
-// into a join of all signers with all that wait.
+// Takes no lock, so the answer is only a hint; promotion counts again. Uses LIMIT 1 because the planner may turn EXISTS
+// into a join of all signers with all waiting transactions.
 const Statement sql::kWaiting{"tx_signers_waiting", R"(
   SELECT w.chain_id, w.signer
     FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w(chain_id, signer, max_in_flight)

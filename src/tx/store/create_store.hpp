@@ -1,8 +1,8 @@
-// Creating and numbering transactions: the money path's first half.
+// Creates transactions and assigns nonces.
 //
-// Every statement here runs under the cursor's lock, taken under the lease's, so for one signer they run one after
-// the other, each seeing what the one before has committed. That, and not a unique index, is what makes a request id
-// one transaction and a nonce one owner; the indexes are there to prove it.
+// Every write here first locks the lease, then the cursor. So the writes of one signer run one after the other, and
+// each sees what the previous one committed. This lock ensures that a request id is one transaction and that a nonce
+// belongs to one transaction; the unique indexes only prove it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace fencepost::tx {
 
-// One create as the writer gets it.
+// One create, as TransactionWriter passes it on.
 struct NewTx {
   Uuid tx_id;
   SignerKey key;
@@ -28,7 +28,7 @@ struct NewTx {
   std::int64_t gas_limit = 0;
 };
 
-// A lease as a batch uses it, and how many of its transactions may be in flight (0: any number).
+// A lease that a batch uses, and how many of the signer's transactions may be in flight (0: no limit).
 struct Allotment {
   SignerLease lease;
   std::int64_t max_in_flight = 1;
@@ -36,10 +36,10 @@ struct Allotment {
 
 enum class CreateOutcome {
   kCreated,
-  kExisting,        // the same request, already there
-  kConflict,        // the request id is taken by another payload
-  kFenced,          // the lease is not ours any more
-  kNeedsReconcile,  // the chain's nonce is above the cursor: nothing is numbered until an operator has looked
+  kExisting,        // the same request was stored before
+  kConflict,        // the request id was used with another payload
+  kFenced,          // this node no longer holds the lease
+  kNeedsReconcile,  // the chain's nonce is above the cursor: no nonces are assigned until an operator accepts it
 };
 
 struct CreateResult {
@@ -53,11 +53,11 @@ extern const pg::Statement kPromote;
 extern const pg::Statement kWaiting;
 }  // namespace sql
 
-// What create_batch sends.
+// The statements that create_batch sends.
 pg::Batch create_statements(const std::string& node, const std::vector<Allotment>& allotments,
                             const std::vector<NewTx>& items);
-// One round trip, one commit; one result for each, in order. Every item's signer is in `allotments`, once. Throws as
-// Connection::run.
+// One round trip and one commit; one result per item, in order. Requires: every item's signer is in `allotments`, once.
+// Throws as Connection::run.
 awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string node, std::vector<Allotment> allotments,
                                                   std::vector<NewTx> items);
 
@@ -66,12 +66,13 @@ struct Promotion {
   Uuid tx_id;
   std::int64_t nonce = 0;
 };
-// What promote sends.
+// The statements that promote sends.
 pg::Batch promote_statements(const std::string& node, const std::vector<Allotment>& allotments);
-// Numbers those that wait, in creation order, as far as the windows are open. What got a nonce.
+// Assigns nonces to waiting transactions, in creation order, as far as the windows have room. Returns the transactions
+// that got a nonce.
 awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std::vector<Allotment> allotments);
 
-// Of these, the ones with transactions that wait for a nonce and, as it looks, with room for one.
+// The signers among `allotments` that have a transaction waiting for a nonce and probably room for it in their window.
 awaitable<std::vector<SignerKey>> signers_waiting(pg::Pool& pool, std::vector<Allotment> allotments);
 
 }  // namespace fencepost::tx

@@ -18,7 +18,8 @@ CursorOutcome outcome_of(std::string_view text) {
 
 }  // namespace
 
-// At most 1,000 places are kept for others; a jump beyond that is no neighbour's doing and needs an operator.
+// Reserves at most 1,000 nonces for other senders. A larger jump is not normal use of a shared signer: an operator must
+// accept it.
 constexpr Statement kObserve{"tx_cursor_observe", R"(
   WITH seen AS MATERIALIZED (
     SELECT w.*, c.next_nonce, c.next_creation,

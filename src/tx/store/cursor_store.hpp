@@ -1,5 +1,5 @@
-// The nonce cursor and the chain's own count: seeding, following a shared signer, and noticing that an exclusive one
-// was used by somebody else. Fenced like every other write.
+// Compares the nonce cursor with the chain's count: seeds it, advances it for a shared signer, and detects that another
+// sender used an exclusive signer. Fenced like every other write.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace fencepost::tx {
 
-// What the chain said of a signer.
+// The chain's answer about one signer.
 struct ChainNonce {
   SignerLease lease;
-  std::int64_t nonce = 0;  // transactions so far, those that wait included if so configured
-  bool shared = false;     // others use this signer too
+  std::int64_t nonce = 0;  // transaction count; includes pending transactions if configured
+  bool shared = false;     // other senders use this signer, too
 };
 
 enum class CursorOutcome {
   kFenced,
-  kUnchanged,  // as it was
-  kSeeded,     // first use
-  kAdvanced,   // shared: somebody else used some; their places are kept as external rows
-  kMismatch,   // exclusive: the chain is ahead. Nothing is numbered until an operator accepts it
+  kUnchanged,  // the cursor stays
+  kSeeded,     // first use of the signer
+  kAdvanced,   // shared: another sender used nonces; external rows reserve them
+  kMismatch,   // exclusive: the chain is ahead. No nonces are assigned until an operator accepts the chain's count
 };
 
 struct CursorResult {
@@ -32,9 +32,9 @@ struct CursorResult {
   std::int64_t next_nonce = 0;
 };
 
-// What observe_chain_nonces sends.
+// The statements that observe_chain_nonces sends.
 pg::Batch observe_statements(const std::string& node, const std::vector<ChainNonce>& observed);
-// One for each, in order.
+// One result per signer, in order. Throws as Connection::run.
 awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::string node,
                                                           std::vector<ChainNonce> observed);
 
@@ -43,7 +43,7 @@ struct Cursor {
   std::optional<std::int64_t> next_nonce;
   std::optional<std::int64_t> chain_nonce;
   bool needs_reconcile = false;
-  bool chain_nonce_is_old = true;  // not seen for `timeout`
+  bool chain_nonce_is_old = true;  // not read from the chain for `timeout`
 };
 awaitable<std::vector<Cursor>> read_cursors(pg::Pool& pool, std::vector<SignerLease> leases,
                                             std::chrono::milliseconds timeout);

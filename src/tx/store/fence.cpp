@@ -23,8 +23,8 @@ void FencedRows::add(const SignerLease& lease, const Uuid& id) {
   ids.push_back(id);
 }
 
-// Does not ask for owner or expiry: a lease that has just expired would stay unlocked, and its owner's renewal in
-// another session could revive it before statement 3 looks.
+// Has no condition on owner or expiry: a lease that has just expired would stay unlocked, and its owner's renewal in
+// another session could revive it before statement 3 checks it.
 const Statement sql::kLockLeases{"tx_lease_lock", R"(
   SELECT l.signer
     FROM signer_lease AS l
@@ -33,8 +33,8 @@ const Statement sql::kLockLeases{"tx_lease_lock", R"(
    ORDER BY l.chain_id, l.signer
      FOR KEY SHARE OF l)"};
 
-// By owner and token only. Both can no longer become ours while the lease is locked, but an expired lease can be
-// renewed by its owner at any moment: asking for the expiry here and again below could skip a cursor and then use it.
+// Checks owner and token only: neither can become this node's while the lease is locked. The owner can renew an expired
+// lease at any moment, so a check of the expiry here could skip a cursor that statement 3 then uses.
 const Statement sql::kLockCursors{"tx_cursor_lock", R"(
   SELECT c.signer
     FROM signer_nonce_cursor AS c

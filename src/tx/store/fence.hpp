@@ -1,11 +1,11 @@
-// The fence: how every write for a signer begins. docs/correctness.md has the reasons.
+// The fence: the statements with which every write for a signer begins. docs/correctness.md gives the reasons.
 //
-// A fenced write is one batch, so one round trip and one commit, of three statements:
-//   1. The lease rows, FOR KEY SHARE: a takeover waits until this transaction has ended.
-//   2. What the write will change: nonce cursors, or transactions. Only where owner and token are ours, so that a node
-//      that lost the lease never blocks the new owner.
-//   3. The write, which the caller adds. It compares owner, token and expiry with the lease that is locked by now, and
-//      changes nothing where they differ.
+// A fenced write is one batch (one round trip, one commit) of three statements:
+//   1. Locks the lease rows FOR KEY SHARE, so that a takeover waits until this transaction has ended.
+//   2. Locks the rows that the write will change: nonce cursors or transactions. Locks them only where owner and token
+//      are this node's, so that a node that lost the lease never blocks the new owner.
+//   3. The write, which the caller adds. It compares owner, token and expiry with the locked lease, and changes nothing
+//      where they differ.
 //
 // Locks are taken in one order everywhere: leases, cursors, transactions by (signer, nonce), then history and events. A
 // statement that waits for another session's lock for longer than kLockPatience fails, and the whole batch with it.
@@ -26,7 +26,7 @@ namespace fencepost::tx {
 inline constexpr std::chrono::milliseconds kLockPatience{1000};
 
 namespace sql {
-// As constants, so that the protocol's tests can drive them one statement at a time.
+// Constants, so that the protocol tests can run them one at a time.
 extern const pg::Statement kLockLeases;   // $1 chains, $2 signers
 extern const pg::Statement kLockCursors;  // $1 node, $2 chains, $3 signers, $4 tokens
 extern const pg::Statement kLockRows;     // $1 node, $2 chains, $3 signers, $4 tokens, $5 transactions
@@ -54,16 +54,17 @@ struct FencedRows : FencedLeases {
 pg::Batch fence_cursors(const std::string& node, const FencedLeases& leases);
 pg::Batch fence_rows(const std::string& node, const FencedRows& rows);
 
-// The answer of statement 3. Runs on a connection of its own, because it may wait for locks. Throws as Connection::run.
+// Returns the result of statement 3. Uses an exclusive connection, because it may wait for locks. Throws as
+// Connection::run.
 awaitable<pg::ResultSet> run_fenced(pg::Pool& pool, pg::Batch batch);
 
-// What statement 3 came to for one transaction.
+// The outcome of statement 3 for one transaction.
 enum class StepOutcome {
   kDone,
-  kFenced,  // the lease is no longer ours: drop everything about this signer
-  kMoved,   // another writer changed the transaction first: look again
+  kFenced,  // this node no longer holds the lease: drop everything in memory about this signer
+  kMoved,   // another writer changed the transaction first: read it again
 };
-// Of a row with the column `outcome`.
+// Reads a row with the column `outcome`.
 StepOutcome read_outcome(const pg::Row& row);
 
 }  // namespace fencepost::tx

@@ -30,9 +30,9 @@ std::vector<SignerKey> read_keys(const pg::ResultSet& rows) {
 
 }  // namespace
 
-// Those that hold up the backend, directly or behind others, and wait for nobody's lock themselves: a session that
-// does is another node that wants the same lease, or somebody's next victim. Only sessions of nodes are ended: whoever
-// looks around with psql and holds a lock is not ours to end.
+// Finds the sessions that block the backend, directly or through others, and do not wait for a lock themselves: a
+// session that waits may be another node that wants the same lease. Terminates only sessions of nodes. A psql session
+// that holds a lock is left to the operator.
 const Statement sql::kTerminateBlockers{"tx_lease_terminate_blockers", R"(
   WITH RECURSIVE blocking(pid) AS (
     SELECT unnest(pg_blocking_pids($1::integer))
@@ -50,17 +50,18 @@ const Statement sql::kTerminateBlockers{"tx_lease_terminate_blockers", R"(
 
 namespace {
 
-constexpr auto kPatience = std::chrono::milliseconds(1000);  // with writers of an expired owner
+constexpr auto kPatience = std::chrono::milliseconds(1000);  // time for writers of the expired owner to finish
 
-// A takeover that may have to wait, and what its watcher finds out about it.
+// A takeover that may have to wait, and the sessions that its watcher finds.
 struct Takeover {
   explicit Takeover(Executor executor) : over(executor), unwatched(executor) {}
-  Completion<bool> over;       // however it ended
-  Completion<bool> unwatched;  // the watcher is gone
-  std::string in_the_way;      // sessions that hold it up and are not ours to end
+  Completion<bool> over;       // the takeover succeeded or failed
+  Completion<bool> unwatched;  // the watcher has ended
+  std::string in_the_way;      // blocking sessions that do not belong to a node, as text
 };
 
-// Ends the sessions in the way of `backend`, if it waits. Those that it leaves alone, in words.
+// Terminates the node sessions that block `backend`. Returns the other blocking sessions as text; empty: there are
+// none.
 awaitable<std::string> end_blockers(pg::Pool& pool, int backend) {
   const auto blockers = co_await pool.execute(sql::kTerminateBlockers, backend);
   std::string others;
@@ -68,7 +69,8 @@ awaitable<std::string> end_blockers(pg::Pool& pool, int backend) {
     const auto pid = row.get<std::int64_t>("pid");
     const auto application = row.get<std::string_view>("application_name");
     if (row.get<bool>("ended")) {
-      log::warn("ended a session that held an expired lease", {{"pid", pid}, {"application", application}});
+      log::warn("terminated a database session that held a lock on an expired lease",
+                {{"pid", pid}, {"application", application}});
     } else {
       others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", pid, application);
     }
@@ -76,8 +78,8 @@ awaitable<std::string> end_blockers(pg::Pool& pool, int backend) {
   co_return others;
 }
 
-// Runs beside a takeover: the waiting session itself cannot say for whom it waits. Again and again, since PostgreSQL
-// names only the first of those that hold a row, and a stopped node may have several sessions.
+// Runs beside a takeover, because the waiting session cannot ask which session it waits for. Repeats, because
+// PostgreSQL names only the first session that holds a row, and a stopped node may have several.
 awaitable<> watch_takeover(pg::Pool& pool, int backend, std::shared_ptr<Takeover> takeover) {
   auto patience = kPatience;
   while (!co_await takeover->over.wait(std::chrono::steady_clock::now() + patience)) {
@@ -86,14 +88,15 @@ awaitable<> watch_takeover(pg::Pool& pool, int backend, std::shared_ptr<Takeover
   }
 }
 
-// Throws as Connection::run, or kUnavailable `lease_locked` when somebody who is no node is in the way.
+// Throws as Connection::run, or kUnavailable `lease_locked` when a session that does not belong to a node blocks it.
 awaitable<pg::ResultSet> take_over(pg::Pool& pool, const pg::Batch& batch) {
   const auto connection = co_await pool.acquire();
   const auto executor = co_await this_executor();
   const auto takeover = std::make_shared<Takeover>(executor);
   asio::co_spawn(executor, watch_takeover(pool, connection->backend_pid(), takeover),
                  [takeover](const std::exception_ptr& failure) {
-                   if (failure) log::warn("could not end the sessions that hold a lease", error_of(failure));
+                   if (failure)
+                     log::warn("could not terminate the sessions that hold a lock on a lease", error_of(failure));
                    takeover->unwatched.complete(true);
                  });
   std::vector<pg::ResultSet> results;
@@ -103,17 +106,17 @@ awaitable<pg::ResultSet> take_over(pg::Pool& pool, const pg::Batch& batch) {
   } catch (const pg::QueryError& e) {
     failure = std::current_exception();
     if (e.is_timeout() && !takeover->in_the_way.empty()) {
-      failure = std::make_exception_ptr(
-          Exception(unavailable(std::string(kLeaseLocked),
-                                "a database session that is no node's holds the signer's lease; end it")
-                        .with("sessions", takeover->in_the_way)
-                        .because(e.error().message)));
+      failure = std::make_exception_ptr(Exception(
+          unavailable(std::string(kLeaseLocked),
+                      "a database session that does not belong to a node holds a lock on the lease; end that session")
+              .with("sessions", takeover->in_the_way)
+              .because(e.error().message)));
     }
   } catch (const std::exception&) {
     failure = std::current_exception();
   }
   takeover->over.complete(true);
-  co_await takeover->unwatched.wait();  // it uses the pool, which may go when this returns
+  co_await takeover->unwatched.wait();  // the watcher uses the pool, which may be destroyed after this returns
   if (failure) std::rethrow_exception(failure);
   co_return std::move(results.back());
 }
@@ -134,8 +137,8 @@ const Statement sql::kPrepareCursors{"tx_cursor_prepare", R"(
    ORDER BY s
       ON CONFLICT DO NOTHING)"};
 
-// FOR UPDATE waits for every transaction that has passed the fence (FOR KEY SHARE) and not ended yet; a plain UPDATE
-// would not. After a wait PostgreSQL checks the conditions again on the row as it then is.
+// FOR UPDATE waits for every open transaction that has passed the fence (FOR KEY SHARE); a plain UPDATE would not.
+// After a wait, PostgreSQL checks the conditions again on the current row.
 const Statement sql::kAcquireLeases{"tx_lease_acquire", R"(
   WITH free AS MATERIALIZED (
     SELECT chain_id,
@@ -158,9 +161,8 @@ const Statement sql::kAcquireLeases{"tx_lease_acquire", R"(
      AND l.signer = free.signer
   RETURNING l.chain_id, l.signer, l.fencing_token, NOT free.mine AS taken)"};
 
-// What a former owner left half done is looked at now rather than when its timers say; a cancel too, which it may have
-// claimed and not sent. A row that is locked is being worked on already, and waiting for it here could mean waiting in
-// a circle.
+// Makes the former owner's open transactions due now, also a cancel that it may have claimed and not sent. Skips locked
+// rows: another session works on them, and waiting for them here could deadlock.
 const Statement sql::kMakeDue{"tx_lease_make_due", R"(
   WITH left_open AS MATERIALIZED (
     SELECT tx_id
@@ -194,8 +196,8 @@ awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string n
   co_return read_leases(rows);
 }
 
-// FOR NO KEY UPDATE neither waits for writers (KEY SHARE) nor lets them wait; SKIP LOCKED steps over a row that
-// somebody is just taking, so that one takeover does not cost this node all its other leases.
+// FOR NO KEY UPDATE does not conflict with writers (KEY SHARE). SKIP LOCKED skips a row that another node is taking
+// over, so that one takeover does not delay the renewal of all other leases.
 const Statement sql::kRenewLeases{"tx_lease_renew", R"(
   WITH mine AS MATERIALIZED (
     SELECT l.chain_id, l.signer
@@ -222,8 +224,8 @@ awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string nod
   co_return read_leases(rows);
 }
 
-// Whoever of our own still writes under it holds KEY SHARE, and the next owner waits for that. In order, like every
-// other lock of several leases.
+// This node's open writes still hold KEY SHARE, and the next owner waits for them. Locks in key order, like every other
+// statement that locks several leases.
 const Statement sql::kReleaseLeases{"tx_lease_release", R"(
   WITH mine AS MATERIALIZED (
     SELECT l.chain_id, l.signer

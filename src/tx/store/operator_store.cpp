@@ -29,7 +29,7 @@ pg::Params params_of(const std::string& node, const OperatorAct& act) {
                         act.action, act.reason, act.actor, act.detail);
 }
 
-// A lock that another session holds is no bug and no loss: the whole batch was rolled back.
+// Turns a lock timeout into an error that the caller may retry: the whole batch was rolled back.
 awaitable<pg::ResultSet> run_or_refuse(pg::Pool& pool, pg::Batch batch) {
   std::string cause;
   try {
@@ -39,8 +39,8 @@ awaitable<pg::ResultSet> run_or_refuse(pg::Pool& pool, pg::Batch batch) {
     cause = error.error().to_string();
   }
   throw Exception(unavailable(std::string(kTxLocked),
-                              "another database session holds a lock on the transaction or on the signer's nonces: "
-                              "nothing was changed; try again, or end that session")
+                              "another database session holds a lock on the transaction or on the signer's nonces; "
+                              "nothing was changed: retry, or end that session")
                       .because(std::move(cause))
                       .after(std::chrono::seconds(1)));
 }

@@ -1,4 +1,4 @@
-// What operators do, in the tables: fenced, with the audit row in the same commit.
+// The writes of operator actions: fenced, with the audit row in the same commit.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace fencepost::tx {
 
-// The code of a refusal: another session held a lock for longer than kLockPatience.
+// The error code when another session held a lock for longer than kLockPatience.
 inline constexpr std::string_view kTxLocked = "tx_locked";
 
-// All of these throw as Connection::run, or kUnavailable `tx_locked`: nothing was written then.
+// All functions here throw as Connection::run, or kUnavailable `tx_locked` when nothing was written because of a lock.
 struct OperatorAct {
   SignerLease lease;
   std::optional<Uuid> tx_id;
@@ -27,17 +27,19 @@ struct OperatorAct {
   std::string detail = "{}";  // JSON
 };
 
-// Makes the newest attempt due now; STUCK goes back to TRACKING when it was broadcast before.
+// Makes the newest attempt due now. A STUCK transaction that was broadcast before goes back to TRACKING.
 awaitable<StepOutcome> rebroadcast_now(pg::Pool& pool, std::string node, OperatorAct act, TxState from, TxState to);
 
-// Adds an attempt that somebody else signed; it counts from now on.
+// Adds an attempt that was signed outside Fencepost, and makes it the current one.
 awaitable<StepOutcome> record_attempt(pg::Pool& pool, std::string node, OperatorAct act, TxState from,
                                       std::string tx_hash);
 
-// Stores the operator's cancel as the newest attempt, due now: as TRACKING, since from now on either may be mined.
+// Stores the operator's cancel as the newest attempt, due now. The state becomes TRACKING, because from now on either
+// attempt may be mined.
 awaitable<StepOutcome> store_cancel(pg::Pool& pool, std::string node, OperatorAct act, Claim cancel);
 
-// A transaction of ours at a nonce that nobody has, below the cursor. kMoved: somebody has it, or it is not below.
+// Creates a transaction at a nonce below the cursor that no transaction has. kMoved: a transaction has the nonce, or it
+// is not below the cursor.
 struct GapFill {
   Uuid tx_id;
   std::int64_t nonce = 0;
@@ -47,7 +49,7 @@ struct GapFill {
 };
 awaitable<StepOutcome> fill_gap(pg::Pool& pool, std::string node, OperatorAct act, GapFill fill);
 
-// The next nonce, once the cursor is at least `chain_nonce` and numbering goes on. Nothing: fenced.
+// Moves the cursor up to at least `chain_nonce` and assigns nonces again. Returns the next nonce; nullopt: fenced.
 awaitable<std::optional<std::int64_t>> accept_chain_nonce(pg::Pool& pool, std::string node, OperatorAct act,
                                                           std::int64_t chain_nonce);
 

@@ -1,4 +1,4 @@
-// Signers, transactions and what must always be true of them, for the tests of the money path's SQL.
+// Signers, transactions and their invariants, for the tests of the fenced SQL.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ inline std::string hash_of(std::uint64_t number) {
   return fmt::format("0x{:064x}", number);
 }
 
-// One database for a test; a signer of its own for each case in it.
+// One database per test, and one new signer per case.
 class ProtocolTest : public ::testing::Test {
  protected:
   using Session = interleaving::Session;
@@ -52,7 +52,7 @@ class ProtocolTest : public ::testing::Test {
             .gas_limit = 21'000};
   }
 
-  // Long past, whatever the skew allowance.
+  // Sets the expiry so far in the past that no skew allowance covers it.
   static constexpr std::string_view kExpire =
       "UPDATE signer_lease SET expires_at = clock_timestamp() - interval '1 hour' WHERE chain_id = $1 AND signer = $2";
   void expire(const SignerKey& key) { admin.must(kExpire, pg::Params::of(key.chain_id, key.signer)); }
@@ -93,7 +93,7 @@ class ProtocolTest : public ::testing::Test {
                                      pg::Params::of(key.chain_id, key.signer));
   }
 
-  // What must hold for a signer whatever happened: an empty text, or what is wrong.
+  // Checks the invariants of a signer. Returns the violated ones as text; empty: all hold.
   std::string broken(const SignerKey& key, std::int64_t first_nonce = 0) {
     return admin.value<std::string>(kBroken, pg::Params::of(key.chain_id, key.signer, first_nonce));
   }

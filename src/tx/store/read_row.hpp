@@ -1,4 +1,4 @@
-// Values that many rows of these tables have, each read in one place.
+// Reads values that many statements return, so that each is read in one place.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ SignerKey read_key(const pg::Row& row);                            // chain_id, 
 SignerLease read_lease(const pg::Row& row);                        // chain_id, signer, token
 TxState read_state(const pg::Row& row);                            // state
 std::optional<AnnouncedBlock> read_announced(const pg::Row& row);  // told_block, told_hash
-SubState read_sub_state(const pg::Row& row);  // sub_state; kNone also for one that only a newer version knows
+SubState read_sub_state(const pg::Row& row);  // sub_state; kNone also for a name that only a newer version knows
 AttemptKind read_attempt_kind(const pg::Row& row, std::string_view column);
 std::optional<AttemptOutcome> read_attempt_outcome(const pg::Row& row);  // outcome
 // A column of seconds, as double precision.

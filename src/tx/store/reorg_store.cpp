@@ -7,7 +7,7 @@ namespace fencepost::tx {
 
 using pg::Statement;
 
-// Locked in the order of every other writer, or the two could wait for each other.
+// Locks rows in the same order as every other writer, to avoid deadlocks.
 #define FENCEPOST_MAKE_DUE_FROM(how_locked) \
   R"(
   WITH behind AS MATERIALIZED (
@@ -46,7 +46,7 @@ awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pai
   } catch (const pg::QueryError& error) {
     if (!error.is_timeout()) throw;
   }
-  // Somebody holds one of them for long: the others do not wait for it.
+  // Another session holds a lock for too long: update the rows that are not locked.
   co_await pool.execute(kMakeFreeDueFrom, node, w.chains, w.signers, w.tokens, nonces);
 }
 
@@ -97,7 +97,7 @@ awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string nod
   for (const auto row : ended) {
     const auto on_branch =
         window.contains(row.get<std::int64_t>("receipt_block"), row.get<std::string_view>("receipt_hash"));
-    // Above a head that went back nobody has an opinion yet.
+    // nullopt: the block is above the head or below the window, so nothing is known yet.
     if (on_branch == false) undone.push_back(row.get<Uuid>("tx_id"));
   }
   Violations violations;

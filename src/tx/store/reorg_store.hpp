@@ -1,4 +1,4 @@
-// What a reorg asks of the tables beyond the steps of single transactions.
+// The writes after a reorg that are not steps of single transactions.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace fencepost::tx {
 
-// For each signer: everything in flight from that nonce up is broadcast again now, in nonce order. What somebody keeps
-// locked for longer than kLockPatience is left to the next resubmission.
+// For each signer: makes everything in flight from that nonce up due for broadcast now. Rows that another session locks
+// for longer than kLockPatience are left to the next resubmission.
 awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pair<SignerLease, std::int64_t>> from);
 
-// Transactions that ended in blocks above `ancestor` whose place on the node's own branch is another block's by now,
-// and finally so (at most `final_number`: a node that is on a dead fork itself must not cry wolf). Each is told once,
-// as TxFinalityViolated, and stays as it is. Any node may find them: the lease of a signer without work is nobody's.
+// Finds transactions that ended in blocks above `ancestor` that the node's own branch has replaced. Looks only at
+// blocks up to `final_number`, so that a node on an orphaned fork raises no false alarm. Announces each once, as
+// TxFinalityViolated, and changes no state. Not fenced: a signer without open transactions may have no leader.
 struct Violations {
   std::vector<Uuid> announced;
-  bool all = true;  // false: another session has one locked or reported it first; look again
+  bool all = true;  // false: another session has locked one or reported it first; call again later
 };
 awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                  std::int64_t ancestor, std::int64_t final_number,

@@ -178,7 +178,7 @@ pg::Batch step_statements(const std::string& node, const std::vector<Step>& step
   FencedRows rows;
   for (const auto& step : steps) {
     if (step.from != step.to && !kManagedTx.allowed(step.from, step.to)) {
-      throw Exception(internal("forbidden_step", "the lifecycle has no such step")
+      throw Exception(internal("forbidden_step", "the lifecycle does not allow this step")
                           .with("from", std::string(kManagedTx.name(step.from)))
                           .with("to", std::string(kManagedTx.name(step.to))));
     }

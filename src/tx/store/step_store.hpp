@@ -1,5 +1,5 @@
-// Moving transactions forward: the money path's second half. Each write is fenced and guarded, and carries its
-// history and its events with it.
+// Moves transactions from state to state. Each write is fenced and guarded, and stores its history and its events in
+// the same commit.
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,11 @@
 namespace fencepost::tx {
 
 namespace sql {
-// As constants, here and in the other stores, so that tests can ask PostgreSQL for their plans.
+// Constants, here and in the other stores, so that tests can check their plans.
 extern const pg::Statement kApplySteps;
 }  // namespace sql
 
-// Where a receipt says that a transaction is.
+// A receipt as it is stored, and its block.
 struct StoredReceipt {
   std::string json;
   std::int64_t block = 0;
@@ -35,7 +35,8 @@ struct StoredReceipt {
 
 inline constexpr std::chrono::milliseconds kNever{-1};
 
-// One change of one transaction. Whatever is not set stays as it is.
+// One change of one transaction. Members that are not set change nothing. A step whose guards fail writes nothing and
+// is kMoved.
 struct Step {
   Step(SignerLease held, Uuid id, TxState from_state, TxState to_state, std::string reason)
       : lease(std::move(held)), tx_id(id), from(from_state), to(to_state), why(std::move(reason)) {}
@@ -44,32 +45,33 @@ struct Step {
   Uuid tx_id;
   TxState from;
   TxState to;
-  std::string why;                                 // into the history, unless `quiet`
-  bool quiet = false;                              // timers and retries only: no line in the history
-  std::optional<std::string> expect_receipt_hash;  // guards: the receipt is (still) of this block; "" for none
+  std::string why;                                 // written to the history, unless `quiet`
+  bool quiet = false;                              // timers and retries only: no entry in the history
+  std::optional<std::string> expect_receipt_hash;  // guard: the stored receipt is of this block; "": there is none
 
   std::optional<SubState> sub_state;  // kNone clears it
   std::optional<std::string> error;   // "" clears it
   bool failed_try = false;            // counts one retry
   bool reset_tries = false;
-  std::optional<std::chrono::milliseconds> due_in;  // until the next broadcast; kNever: not by itself
-  std::optional<std::string> tx_hash;               // the attempt that counts from now on
+  std::optional<std::chrono::milliseconds> due_in;  // until the next broadcast; kNever: none is scheduled
+  std::optional<std::string> tx_hash;               // the current attempt from now on
   std::optional<StoredReceipt> receipt;
-  bool drop_receipt = false;  // and the newest attempt that can be sent counts again
+  bool drop_receipt = false;  // also makes the newest attempt that can be sent the current one
   std::optional<AnnouncedBlock> announced;
   bool retract = false;
   std::optional<std::string> confirmations;       // JSON
   bool final = false;                             // sets confirmed_at
-  std::optional<AttemptOutcome> attempt_outcome;  // of the attempt that counts, after this step
+  std::optional<AttemptOutcome> attempt_outcome;  // of the attempt that is current after this step
   bool begins_broadcast = false;                  // counts one more claim of that attempt; with attempt_outcome
-  std::optional<std::int64_t> expect_claims;      // guards: no broadcast of that attempt was begun since
-  std::optional<std::string> expect_due_at;       // guards: nobody has asked for another broadcast since; as Resubmit's
+  std::optional<std::int64_t> expect_claims;      // guard: no broadcast of that attempt was claimed since
+  std::optional<std::string> expect_due_at;       // guard: no other broadcast was requested since; Resubmit::due_at
   std::vector<std::pair<TxEvent, std::string>> events;  // type and JSON data, in order
 };
 
-// What apply_steps sends.
+// The statements that apply_steps sends.
 pg::Batch step_statements(const std::string& node, const std::vector<Step>& steps);
-// One round trip, one commit; one outcome for each, in order. A transaction may appear once. Throws as Connection::run.
+// One round trip and one commit; one outcome per step, in order. Requires: each transaction appears at most once, and
+// kManagedTx allows each step (else throws `forbidden_step`). Throws as Connection::run.
 awaitable<std::vector<StepOutcome>> apply_steps(pg::Pool& pool, std::string node, std::vector<Step> steps);
 
 }  // namespace fencepost::tx

@@ -1,7 +1,7 @@
 // Columns of managed_tx as SQL text, for the statements of the stores.
 #pragma once
 
-// What read_managed_tx wants, of a table or alias named as given: FENCEPOST_TX_COLUMNS("t").
+// The columns that read_managed_tx needs, of the given table or alias: FENCEPOST_TX_COLUMNS("t").
 #define FENCEPOST_TX_COLUMNS(t)                                                                                  \
   t ".tx_id, " t ".chain_id, " t ".signer, " t ".request_id, " t ".creation_seq, " t ".nonce, " t ".payload, " t \
     ".gas_limit, " t ".tx_hash, " t ".state, " t ".sub_state, " t ".error_message, " t ".retry_count, " t        \

@@ -60,7 +60,7 @@ awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool
   co_return out;
 }
 
-// Four statements for one question: a plan that serves every mixture of filters serves none of them.
+// Four statements for one query: no single plan is good for every combination of filters.
 #define FENCEPOST_LIST_FILTERS                                                                                     \
   "($1::bigint IS NULL OR t.chain_id = $1) AND ($4::text[] IS NULL OR t.signer = ANY ($4)) AND ($5::uuid IS NULL " \
   "OR t.tx_id < $5)"
@@ -83,7 +83,7 @@ const Statement sql::kListOfSigner{"tx_list_of_signer", R"(
    ORDER BY t.signer DESC, t.tx_id DESC
    LIMIT $6)"};
 
-// All open work is looked through, which is little; by tx_id it could be all that is finished.
+// Reads all open transactions, which are few. A scan by tx_id might read all finished ones.
 const Statement sql::kListOpen{"tx_list_open", R"(
   WITH open AS MATERIALIZED (
     SELECT t.tx_id

@@ -1,4 +1,4 @@
-// Reading transactions: for the API, and for whoever waits.
+// Reads transactions, attempts and signers, for the API and for requests that wait.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace fencepost::tx {
 
 namespace sql {
-// As constants, so that tests can ask PostgreSQL for their plans.
+// Constants, so that tests can check their plans.
 extern const pg::Statement kFindTx;
 extern const pg::Statement kFindRequests;
 extern const pg::Statement kList;
@@ -26,10 +26,10 @@ extern const pg::Statement kListSigners;
 extern const pg::Statement kBacklogs;
 }  // namespace sql
 
-// With blocked_by.
+// The transaction, with blocked_by set; nullopt when there is none.
 awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id);
 
-// Who has that nonce.
+// The transaction that has the nonce; nullopt when there is none.
 awaitable<std::optional<Uuid>> find_tx_at(pg::Pool& pool, SignerKey key, std::int64_t nonce);
 
 struct RequestLookup {
@@ -40,15 +40,15 @@ struct FoundRequest {
   ManagedTx tx;
   std::string payload_hash;  // raw
 };
-// One for each, in order.
+// One result per lookup, in order; nullopt where the request is not known.
 awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool, std::vector<RequestLookup> lookups);
 
 struct TxFilter {
   std::optional<std::int64_t> chain_id;
   std::optional<std::string> signer;
   std::optional<std::string> state;
-  std::optional<std::vector<std::string>> allowed_signers;  // what the caller's key may see; none: all
-  std::optional<Uuid> before;                               // the page after this one
+  std::optional<std::vector<std::string>> allowed_signers;  // signers that the caller may see; nullopt: all
+  std::optional<Uuid> before;                               // the last transaction of the previous page
   std::size_t limit = 50;
 };
 // Newest first.
@@ -68,7 +68,7 @@ awaitable<std::vector<AttemptView>> list_attempts(pg::Pool& pool, Uuid tx_id);
 // A signer as operators see it.
 struct SignerView {
   SignerKey key;
-  std::string leader;  // empty: none
+  std::string leader;  // empty: no node leads it
   std::int64_t fencing_token = 0;
   std::optional<std::int64_t> next_nonce;
   std::optional<std::int64_t> chain_nonce;
@@ -78,7 +78,7 @@ struct SignerView {
 };
 awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<std::vector<std::string>> allowed);
 
-// Numbers for the gauges, per signer with open work that this node leads.
+// Counts for the gauges: one entry per signer that this node leads and that has open transactions.
 struct Backlog {
   SignerKey key;
   std::int64_t created = 0;

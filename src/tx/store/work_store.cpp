@@ -35,14 +35,14 @@ std::vector<Match> read_matches(const pg::ResultSet& rows) {
 
 }  // namespace
 
-// A lower nonce that waits for its next try holds back those above it: they could not be mined before it. Whose turn it
-// is goes by time, but each signer's transactions come from the lowest nonce up, also where the limit cuts them off.
-// Those that wait are found once, as one JSON object of their signers: asked of each due row, the look would be as long
-// as its signer's line, and as a join it would be what the planner makes of it.
-// What is due is asked of statement_timestamp(): an index cannot be searched for clock_timestamp(), which may change
-// from row to row. A signer's own rows are looked for in the index of its nonces and never in that of what is due,
-// where they are among everybody's: state || '' hides from the planner that they would be there too. While it believes
-// that nothing is due, as after a quiet hour, both look the same to it.
+// A lower nonce that waits for its retry delays the higher ones, which could not be mined before it. Signers are served
+// by due time, and each signer's transactions from the lowest nonce up, even where the limit cuts them off.
+// - The waiting nonces are collected once, as a JSON object by signer: a lookup for each due row would read the whole
+//   backlog of its signer, and the plan of a join would depend on the statistics.
+// - statement_timestamp(), because clock_timestamp() may change from row to row and so cannot use an index.
+// - state || '' makes the planner read a signer's rows by the index of its nonces. While the planner expects no due
+// rows,
+//   the index of due rows, which holds those of all signers, looks equally cheap to it.
 const Statement sql::kDueSubmits{"tx_due_submits", R"(
   WITH held AS MATERIALIZED (
     SELECT coalesce(jsonb_object_agg(h.signer, h.nonce), '{}') AS lowest
@@ -114,7 +114,7 @@ awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, 
   co_return out;
 }
 
-// From the hashes to the transactions and never the other way round, whatever the statistics say: LIMIT 1 sees to it.
+// LIMIT 1 makes the planner go from the hashes to the transactions, never the other way round, whatever the statistics.
 const Statement sql::kMatchAttempts{"tx_match_attempts", R"(
   SELECT )" FENCEPOST_MATCH_COLUMNS R"(
     FROM unnest($3::text[]) AS hash
@@ -161,7 +161,7 @@ awaitable<std::vector<Match>> stale_receipts(pg::Pool& pool, std::string node, s
   co_return read_matches(rows);
 }
 
-// Not fenced and in no order, so it waits for nobody: a row that is locked is being written by who knows better.
+// Not fenced and without a lock order, so it must not wait: it skips locked rows, which another session is updating.
 const Statement sql::kNoteChecks{"tx_note_receipt_checks", R"(
   WITH noted AS MATERIALIZED (
     SELECT tx_id

@@ -1,4 +1,5 @@
-// What there is to do: the questions that the workers of a chain ask.
+// The queries with which the workers of a chain find their work. All return only transactions whose signer `node`
+// leads.
 #pragma once
 
 #include <chrono>
@@ -37,12 +38,12 @@ struct DueSubmit {
   std::optional<std::string> tx_hash;     // of the newest attempt, if there is one
   std::optional<std::string> raw;         // "0x…"
   std::optional<AttemptOutcome> outcome;  // of that attempt
-  SubState sub_state = SubState::kNone;   // why it was not taken
+  SubState sub_state = SubState::kNone;   // why no endpoint accepted it
   std::int64_t attempts = 0;
-  std::int64_t claims = 0;  // of that attempt
+  std::int64_t claims = 0;  // number of claims of that attempt
 };
-// At most `limit`, each signer's in nonce order and without a hole: one whose next try is later holds back those above
-// it.
+// At most `limit` transactions, each signer's in nonce order and without a gap: a transaction that is not due yet
+// delays the signer's higher nonces.
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               std::size_t limit);
 
@@ -57,13 +58,13 @@ struct Match {
   AttemptKind attempt_kind = AttemptKind::kOriginal;
   std::optional<std::string> receipt_hash;  // of the block that is stored now
   std::optional<AnnouncedBlock> announced;
-  bool withdrawn = false;  // consumers were told that its receipt is void
+  bool withdrawn = false;  // the withdrawal of its receipt was announced to consumers
   std::optional<std::chrono::milliseconds> since_submit;
 };
 awaitable<std::vector<Match>> match_attempts(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                              std::vector<std::string> hashes);
 
-// Open transactions without a receipt that were not looked for since `stale`: all attempts of each.
+// Open transactions without a receipt that were not looked up for `stale`: one match for each of their attempts.
 awaitable<std::vector<Match>> stale_receipts(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                              std::chrono::milliseconds stale, std::size_t limit);
 awaitable<> note_receipt_checks(pg::Pool& pool, std::vector<Uuid> tx_ids);
@@ -82,14 +83,14 @@ struct MinedTx {
   std::optional<AnnouncedBlock> announced;
   std::chrono::milliseconds age{0};  // since it was created
 };
-// Where a page of them ended; as it is made here, in front of everything in that block.
+// The end of a page. By default, the position before everything in `block`.
 struct MinedPlace {
   std::int64_t block = 0;
   std::string signer;
   std::int64_t nonce = -1;
 };
 MinedPlace place_of(const MinedTx& tx);
-// Behind `after` and up to block `to`, in order.
+// Mined transactions after `after` and up to block `to`, in order.
 awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id, MinedPlace after,
                                               std::int64_t to, std::size_t limit);
 
@@ -102,8 +103,10 @@ struct OpenHead {
   SubState sub_state = SubState::kNone;
   std::optional<std::string> tx_hash;
   bool withdrawn = false;
-  std::optional<std::chrono::milliseconds> since_submit;  // the first broadcast, or since it lost its receipt
-  std::optional<std::chrono::milliseconds> since_head;    // the nonce before it was mined; nothing: it is the first
+  std::optional<std::chrono::milliseconds>
+      since_submit;  // since the first broadcast, or since its receipt was withdrawn
+  std::optional<std::chrono::milliseconds>
+      since_head;  // since the previous nonce was mined; nullopt: it is the first nonce
 };
 awaitable<std::vector<OpenHead>> open_heads(pg::Pool& pool, std::string node, std::int64_t chain_id);
 
