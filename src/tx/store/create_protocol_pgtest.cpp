@@ -1,4 +1,4 @@
-// Creating: what one batch does, what two do to each other, and that a nonce is never lost or given twice.
+// Tests the creation of transactions: one batch, two concurrent batches, and that no nonce is lost or assigned twice.
 #include "tx/store/create_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 
@@ -19,7 +19,7 @@ class CreateProtocol : public ProtocolTest {
  protected:
   using Outcomes = std::vector<std::string>;
 
-  // Runs a batch at once; the outcomes, in order.
+  // Runs a whole batch and returns the outcomes, in order.
   Outcomes create(const std::vector<Allotment>& allotments, const std::vector<NewTx>& items,
                   const std::string& node = "node-a") {
     Outcomes out;
@@ -41,12 +41,12 @@ class CreateProtocol : public ProtocolTest {
     return promoted;
   }
 
-  // "0 1 2 - -": the nonces of the last batch, as answered.
+  // The nonces that the last batch returned, such as "0 1 2 - -".
   std::string nonces() const {
     std::string out;
     for (const auto row : last) {
       if (!out.empty()) out += ' ';
-      const auto nonce = row.is_null("nonce") ? "new_nonce" : "nonce";  // of one that was there, or of a new one
+      const auto nonce = row.is_null("nonce") ? "new_nonce" : "nonce";  // of an existing or of a new transaction
       out += row.is_null(nonce) ? "-" : row.get<std::string>(nonce);
     }
     return out;
@@ -116,12 +116,12 @@ TEST_F(CreateProtocol, a_fenced_signer_fails_alone) {
   for (const auto& lease : {mine, lost, expired}) EXPECT_EQ(broken(lease.key), "");
 }
 
-TEST_F(CreateProtocol, beyond_the_window_they_wait_in_line) {
+TEST_F(CreateProtocol, transactions_beyond_the_window_wait) {
   for (const std::int64_t window : {1, 3}) {
     const auto lease = signer_of("node-a");
     create({{lease, window}}, some(lease.key, 5));
     EXPECT_EQ(nonces(), window == 1 ? "0 - - - -" : "0 1 2 - -");
-    // Even with room again, whoever comes now stands behind those that wait.
+    // Even when the window has room again, a new transaction waits behind those that already wait.
     mine(lease.key, 0);
     create({{lease, window}}, some(lease.key, 1));
     EXPECT_EQ(nonces(), "-");
@@ -142,14 +142,14 @@ TEST_F(CreateProtocol, the_window_counts_what_has_a_nonce_and_no_receipt) {
   EXPECT_EQ(broken(lease.key), "");
 }
 
-TEST_F(CreateProtocol, without_a_limit_nobody_waits) {
+TEST_F(CreateProtocol, without_a_limit_no_transaction_waits) {
   const auto lease = signer_of("node-a");
   create({{lease, 0}}, some(lease.key, 300));
   EXPECT_EQ(count("nonce IS NOT NULL", lease.key), 300);
   EXPECT_EQ(broken(lease.key), "");
 }
 
-TEST_F(CreateProtocol, before_the_chain_has_told_its_nonce_all_wait) {
+TEST_F(CreateProtocol, all_wait_until_the_cursor_is_seeded) {
   const auto lease = signer_of("node-a", std::nullopt);
   EXPECT_EQ(create({{lease, 0}}, some(lease.key, 2)), (Outcomes{"created", "created"}));
   EXPECT_EQ(nonces(), "- -");
@@ -159,7 +159,7 @@ TEST_F(CreateProtocol, before_the_chain_has_told_its_nonce_all_wait) {
   EXPECT_EQ(broken(lease.key, 5), "");
 }
 
-TEST_F(CreateProtocol, a_signer_that_needs_a_look_takes_nothing_new_but_knows_the_old) {
+TEST_F(CreateProtocol, a_signer_that_needs_reconcile_refuses_new_requests_and_finds_old_ones) {
   const auto lease = signer_of("node-a");
   create({{lease, 1}}, {new_tx(lease.key, "old"), new_tx(lease.key)});
   admin.must("UPDATE signer_nonce_cursor SET needs_reconcile = true WHERE signer = $1",
@@ -171,7 +171,7 @@ TEST_F(CreateProtocol, a_signer_that_needs_a_look_takes_nothing_new_but_knows_th
   EXPECT_EQ(broken(lease.key), "");
 }
 
-TEST_F(CreateProtocol, promotion_follows_the_line) {
+TEST_F(CreateProtocol, promotion_follows_the_creation_order) {
   const auto lease = signer_of("node-a");
   create({{lease, 1}}, some(lease.key, 6));
   EXPECT_EQ(promote_now(lease, 1), 0);
@@ -193,7 +193,7 @@ TEST_F(CreateProtocol, promotion_is_fenced) {
   EXPECT_EQ(count("nonce IS NOT NULL", lease.key), 1);
 }
 
-// The answer to a batch is lost while the batch still runs, and the client tries again elsewhere.
+// The answer to a batch is lost while the batch still runs, and the client retries on another session.
 class CreateRetry : public CreateProtocol {
  protected:
   struct Retry {
@@ -219,7 +219,7 @@ class CreateRetry : public CreateProtocol {
   }
 };
 
-TEST_F(CreateRetry, finds_what_the_first_has_made) {
+TEST_F(CreateRetry, finds_the_transactions_of_the_first_batch) {
   const Outcomes created{"created", "created"}, existing{"existing", "existing"};
   int waited = 0;
   for (const auto& order : all_orders({4, 4})) {
@@ -233,7 +233,7 @@ TEST_F(CreateRetry, finds_what_the_first_has_made) {
   EXPECT_GT(waited, 0);
 }
 
-// The same with the cursor locked by the statement that creates: its snapshot is older than its wait.
+// The same, but one statement locks the cursor and creates: its snapshot is older than its wait for the lock.
 TEST_F(CreateRetry, would_fail_if_one_statement_locked_and_created) {
   std::string sql(sql::kCreateBatch.sql);
   const auto put = [&sql](std::string_view at, std::string_view with) {
@@ -257,7 +257,7 @@ TEST_F(CreateRetry, would_fail_if_one_statement_locked_and_created) {
     fine += r.rows == 2 && r.wrong.empty();
   }
   EXPECT_GT(failed, 0);
-  EXPECT_EQ(fine, 20);  // the unique indexes hold, so it is a refused retry and not a second payment
+  EXPECT_EQ(fine, 20);  // the unique indexes refuse the retry, so there is no second payment
 }
 
 TEST_F(CreateProtocol, two_batches_of_one_signer_come_one_after_the_other) {
@@ -306,7 +306,7 @@ TEST_F(CreateProtocol, promotion_and_creation_race_in_any_order) {
   }
 }
 
-// Through the function, so that its results are read as they are written.
+// Calls create_batch itself, to check how it reads the results.
 TEST_F(CreateProtocol, answers_with_the_transaction) {
   const auto lease = signer_of("node-a", 3);
   const auto other = signer_of("node-b");

@@ -1,4 +1,4 @@
-// Three nodes, a handful of signers, leases that come and go: whatever happens, every signer's line stays whole.
+// Random batches and takeovers by three nodes over a few signers: every signer's invariants hold after each round.
 #include <random>
 
 #include "tx/store/create_store.hpp"
@@ -22,7 +22,7 @@ class CreateRandom : public ProtocolTest {
   struct Node {
     std::string name;
     Session session;
-    std::map<SignerKey, std::int64_t> tokens;  // as it believes, right or wrong
+    std::map<SignerKey, std::int64_t> tokens;  // the leases that the node believes to hold
   };
 
   int pick(int below) { return std::uniform_int_distribution<int>(0, below - 1)(engine); }
@@ -50,7 +50,8 @@ class CreateRandom : public ProtocolTest {
       const auto got = outcomes(answer);
       for (std::size_t i = 0; i < got.size(); ++i) {
         ++tally[got[i]];
-        if (got[i] == "fenced" && pick(3) > 0) node.tokens.erase(items[i].key);  // the rest of the time it goes on
+        if (got[i] == "fenced" && pick(3) > 0)
+          node.tokens.erase(items[i].key);  // else it continues with the lost lease
       }
     });
   }
@@ -102,7 +103,7 @@ class CreateRandom : public ProtocolTest {
     return taking(node);
   }
 
-  // What time and the chain do on their own.
+  // Events that no node causes: leases expire, and the chain mines.
   void pass_time() {
     for (const auto& [key, window] : windows) {
       if (pick(12) == 0) expire(key);
@@ -121,7 +122,7 @@ class CreateRandom : public ProtocolTest {
   std::map<std::string, int> tally;
 };
 
-TEST_F(CreateRandom, every_line_stays_whole) {
+TEST_F(CreateRandom, every_signers_invariants_hold) {
   std::vector<Node> nodes;
   for (const std::string name : {"node-a", "node-b", "node-c"}) nodes.push_back({name, Session(db.dsn(), name), {}});
   for (const std::int64_t window : {0, 1, 2, 5, 0, 3}) windows[signer_of("nobody").key] = window;
@@ -143,7 +144,7 @@ TEST_F(CreateRandom, every_line_stays_whole) {
   }
   EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM managed_tx"), tally["created"]);
   for (const auto* each : {"created", "existing", "fenced", "promoted", "taken"}) {
-    EXPECT_GT(tally[each], 20) << each << ": not enough happened for this to mean anything";
+    EXPECT_GT(tally[each], 20) << each << ": too few for the test to be meaningful";
   }
 }
 

@@ -1,4 +1,4 @@
-// The chain's count against ours.
+// Compares the chain's transaction count with the cursor.
 #include "tx/store/cursor_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 
@@ -40,7 +40,7 @@ class CursorProtocol : public ProtocolTest {
   }
 };
 
-TEST_F(CursorProtocol, first_use_takes_the_chains_word) {
+TEST_F(CursorProtocol, first_use_seeds_the_cursor_from_the_chain) {
   const auto lease = signer_of("node-a", std::nullopt);
   create(lease, 2);
   const auto result = observe(lease, 12);
@@ -65,20 +65,20 @@ TEST_F(CursorProtocol, a_chain_that_is_behind_or_level_changes_nothing) {
   EXPECT_EQ(cursor(lease), "3 3 f");
 }
 
-TEST_F(CursorProtocol, an_exclusive_signer_that_the_chain_is_ahead_of_needs_a_look) {
+TEST_F(CursorProtocol, an_exclusive_signer_that_the_chain_is_ahead_of_needs_reconcile) {
   const auto lease = signer_of("node-a");
   create(lease, 2);
   const auto result = observe(lease, 5);
   EXPECT_EQ(result.outcome, CursorOutcome::kMismatch);
   EXPECT_EQ(result.next_nonce, 2);
   EXPECT_EQ(cursor(lease), "2 5 t");
-  // It does not heal by itself.
+  // The flag stays set until an operator accepts the chain's count.
   EXPECT_EQ(observe(lease, 2).outcome, CursorOutcome::kUnchanged);
   EXPECT_EQ(cursor(lease), "2 2 t");
   EXPECT_EQ(broken(lease.key), "");
 }
 
-TEST_F(CursorProtocol, a_shared_signer_keeps_the_places_of_others) {
+TEST_F(CursorProtocol, a_shared_signer_reserves_the_nonces_of_other_senders) {
   const auto lease = signer_of("node-a");
   create(lease, 2);
   const auto result = observe(lease, 5, true);
@@ -94,7 +94,7 @@ TEST_F(CursorProtocol, a_shared_signer_keeps_the_places_of_others) {
   EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM step_history WHERE sub_state = 'external'"), 3);
 }
 
-TEST_F(CursorProtocol, more_than_a_thousand_ahead_is_nobodys_neighbour) {
+TEST_F(CursorProtocol, a_shared_signer_more_than_a_thousand_behind_needs_reconcile) {
   const auto lease = signer_of("node-a");
   EXPECT_EQ(observe(lease, 1001, true).outcome, CursorOutcome::kMismatch);
   EXPECT_EQ(cursor(lease), "0 1001 t");
@@ -104,7 +104,7 @@ TEST_F(CursorProtocol, more_than_a_thousand_ahead_is_nobodys_neighbour) {
   EXPECT_EQ(count("sub_state = 'external'", near.key), 1000);
 }
 
-TEST_F(CursorProtocol, each_is_answered_in_its_place_and_the_fenced_alone) {
+TEST_F(CursorProtocol, results_are_in_order_and_only_lost_leases_are_fenced) {
   const auto fresh = signer_of("node-a", std::nullopt), lost = signer_of("node-b"), old = signer_of("node-a");
   expire(old.key);
   const auto mine = signer_of("node-a");
@@ -127,7 +127,7 @@ TEST_F(CursorProtocol, an_observation_and_a_create_in_any_order) {
   for (const auto& order : all_orders({4, 4})) {
     const auto lease = signer_of("node-a");
     std::string outcome;
-    // The chain says 1: one that somebody else sent, or ours that the create is just about to number.
+    // The chain's count is 1: another sender's transaction, or the one that the create is about to number.
     theatre.play({{a, script_of(create_statements("node-a", {{lease, 0}}, {new_tx(lease.key), new_tx(lease.key)}))},
                   {b, script_of(observe_statements("node-a", {{lease, 1, true}}),
                                 [&](const Answer& x) { outcome = x.rows.one().get<std::string>("outcome"); })}},

@@ -1,5 +1,5 @@
-// Who may write for a signer: the lease and the fence, in every order that matters. Where a simpler statement would do
-// at first sight, it is tried too, and must be seen to break: that is what shows that these tests can see.
+// Tests the lease and the fence in every order of statements that matters. Simpler statements that look sufficient are
+// tested, too, and must fail: this proves that the tests detect a stale write.
 #include "pg/error.hpp"
 #include "tests/support/eventually.hpp"
 #include "tx/store/lease_store.hpp"
@@ -21,7 +21,7 @@ using interleaving::statement;
 using interleaving::Theatre;
 using interleaving::Turn;
 
-// Takeovers as one would write them first.
+// Takeovers that look right but are broken.
 constexpr std::string_view kPlainTakeover = R"(
   UPDATE signer_lease
      SET owner_node = $1, fencing_token = fencing_token + 1, expires_at = clock_timestamp() + interval '10 s'
@@ -40,10 +40,10 @@ constexpr std::string_view kUpsertTakeover = R"(
 class LeaseProtocol : public ProtocolTest {
  protected:
   struct Race {
-    std::string write;      // what became of node-a's create
-    bool taken = false;     // by node-b
-    std::int64_t late = 0;  // transactions that node-a's old token wrote after the takeover was committed
-    bool waited = false;    // the takeover, for the writer
+    std::string write;      // outcome of node-a's create
+    bool taken = false;     // node-b took the lease
+    std::int64_t late = 0;  // transactions that node-a wrote under its old token after the takeover was committed
+    bool waited = false;    // the takeover waited for the writer
     std::string trace;
   };
 
@@ -51,7 +51,7 @@ class LeaseProtocol : public ProtocolTest {
     return create_statements("node-a", {{lease, 0}}, {new_tx(lease.key, std::move(request))});
   }
 
-  // node-a creates a transaction, node-b takes the lease when it has expired.
+  // node-a creates a transaction, and node-b takes over the lease after it has expired.
   Race race(const Order& order, std::string_view takeover, bool with_lock = true) {
     Race out;
     const auto lease = signer_of("node-a");
@@ -77,7 +77,7 @@ class LeaseProtocol : public ProtocolTest {
     return out;
   }
 
-  // The former owner goes on as if nothing had happened.
+  // The former owner continues to write under its old token.
   void expect_fenced(const SignerLease& lease) {
     const auto before = count("true", lease.key);
     std::vector<std::string> got;
@@ -91,7 +91,7 @@ class LeaseProtocol : public ProtocolTest {
   Session b{db.dsn(), "node-b"};
 };
 
-TEST_F(LeaseProtocol, a_takeover_waits_for_whoever_has_passed_the_fence) {
+TEST_F(LeaseProtocol, a_takeover_waits_for_writes_that_have_passed_the_fence) {
   int created = 0, fenced = 0, waited = 0;
   for (const auto& order : all_orders({4, 3})) {
     const auto r = race(order, sql::kAcquireLeases.sql);
@@ -159,7 +159,7 @@ TEST_F(LeaseProtocol, a_takeover_that_waited_gives_up_when_the_owner_has_renewed
   EXPECT_EQ(owner_of(lease.key), "node-a/1");
 }
 
-TEST_F(LeaseProtocol, a_brand_new_signer_goes_to_one_of_two) {
+TEST_F(LeaseProtocol, a_new_signer_goes_to_one_of_two_nodes) {
   int signer = 0;
   for (const auto& order : all_orders({4, 4})) {
     const SignerKey key{kChain, fmt::format("0x{:040x}", 0xabc000 + ++signer)};
@@ -178,7 +178,7 @@ TEST_F(LeaseProtocol, a_brand_new_signer_goes_to_one_of_two) {
   }
 }
 
-TEST_F(LeaseProtocol, acquiring_what_one_holds_keeps_the_token_unless_it_has_expired) {
+TEST_F(LeaseProtocol, acquiring_a_held_lease_keeps_the_token_unless_it_has_expired) {
   const auto lease = signer_of("node-a");
   auto again = a.ask(sql::kAcquireLeases, acquire_params("node-a", {lease.key.signer}));
   EXPECT_EQ(again.rows.one().get<std::int64_t>("fencing_token"), 1);
@@ -190,7 +190,7 @@ TEST_F(LeaseProtocol, acquiring_what_one_holds_keeps_the_token_unless_it_has_exp
   EXPECT_TRUE(again.rows.one().get<bool>("taken"));
 }
 
-TEST_F(LeaseProtocol, the_skew_allowance_is_the_owners_and_nobody_elses) {
+TEST_F(LeaseProtocol, only_the_owner_may_renew_within_the_skew_allowance) {
   const auto lease = signer_of("node-a");
   admin.must("UPDATE signer_lease SET expires_at = clock_timestamp() - interval '5 s'");
   const auto with_skew = [&](std::string node, std::int64_t skew) {
@@ -202,14 +202,14 @@ TEST_F(LeaseProtocol, the_skew_allowance_is_the_owners_and_nobody_elses) {
   EXPECT_EQ(owner_of(lease.key), "node-a/1");
 }
 
-TEST_F(LeaseProtocol, one_takeover_does_not_hold_up_the_renewal_of_the_others) {
+TEST_F(LeaseProtocol, one_takeover_does_not_delay_the_renewal_of_other_leases) {
   std::vector<SignerLease> leases;
   for (int i = 0; i < 6; ++i) leases.push_back(signer_of("node-a"));
   admin.must("UPDATE signer_lease SET expires_at = clock_timestamp() + interval '5 s'");
   expire(leases[2].key);
   b.must("BEGIN");
   ASSERT_EQ(b.ask(sql::kAcquireLeases, acquire_params("node-b", {leases[2].key.signer})).rows.size(), 1);
-  // Not expired, and locked all the same: it must be stepped over, not waited for.
+  // Another session has locked a lease that is not expired: the renewal must skip it without waiting.
   b.must("SELECT FROM signer_lease WHERE signer = $1 FOR UPDATE", pg::Params::of(leases[4].key.signer));
 
   a.send(sql::kRenewLeases.sql, renew_params("node-a", leases));
@@ -287,8 +287,8 @@ TEST_F(LeaseProtocol, only_the_owner_releases_and_only_what_it_holds_now) {
   EXPECT_EQ(owner_of(lease.key), "/1");
 }
 
-// A release of several leases against a takeover of the same: it gives back what nobody has locked, and waits for none.
-TEST_F(LeaseProtocol, a_release_of_several_waits_for_no_takeover) {
+// A release and a takeover of the same leases: the release covers only leases that are not locked, and does not wait.
+TEST_F(LeaseProtocol, a_release_of_several_leases_waits_for_no_takeover) {
   const auto first = signer_of("node-a");
   const auto second = signer_of("node-a");
   expire(first.key);
@@ -306,7 +306,7 @@ TEST_F(LeaseProtocol, a_release_of_several_waits_for_no_takeover) {
   EXPECT_EQ(owner_of(second.key), "node-b/2");
 }
 
-// The batch's own lease, at the edge of its time.
+// The lease of a batch expires, is renewed or is released while the batch runs.
 class LeaseEdge : public LeaseProtocol {
  protected:
   struct Tally {
@@ -314,7 +314,7 @@ class LeaseEdge : public LeaseProtocol {
     int fenced = 0;
   };
 
-  // A create whose lease expires `expires` from now, with one turn of somebody else's at every place.
+  // Runs a create whose lease expires `expires` from now, with one statement of another session at every position.
   template <class MakeTurn>
   Tally play_all(std::string_view expires, MakeTurn make_turn) {
     Tally tally;
@@ -337,7 +337,7 @@ class LeaseEdge : public LeaseProtocol {
   }
 };
 
-TEST_F(LeaseEdge, an_expired_lease_that_is_renewed_in_time_carries_the_batch) {
+TEST_F(LeaseEdge, a_batch_succeeds_if_its_expired_lease_is_renewed_in_time) {
   const auto tally = play_all("-5 s", [](const SignerLease& lease) {
     return statement("renew", sql::kRenewLeases.sql, lease_params("node-a", {lease}).add(10'000).add(60'000));
   });
@@ -361,7 +361,7 @@ TEST_F(LeaseEdge, a_lease_that_is_released_half_way_fences_the_batch) {
   EXPECT_EQ(tally.fenced, 3);
 }
 
-// Two lanes of the same node, and a lease that is expired when they lock and renewed when they number.
+// Two lanes of one node use a lease that is expired when they lock it and renewed when they assign nonces.
 TEST_F(LeaseEdge, two_batches_under_a_lease_renewed_half_way_share_no_nonce) {
   Session c(db.dsn(), "node-a");
   int both = 0;
@@ -372,7 +372,7 @@ TEST_F(LeaseEdge, two_batches_under_a_lease_renewed_half_way_share_no_nonce) {
     std::vector<std::string> writes(2);
     const auto lane = [&](std::string& write) {
       auto script = script_of(create_of(lease), [&write](const Answer& x) { write = outcomes(x).front(); });
-      script.erase(script.begin());  // the fence's lock is there already: when it was taken is not what matters here
+      script.erase(script.begin());  // the lease is already locked below: the time of that lock does not matter here
       return script;
     };
     for (auto* session : {&a, &b}) {

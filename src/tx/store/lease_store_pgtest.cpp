@@ -17,7 +17,7 @@ class LeaseStore : public ProtocolTest {
  protected:
   using Leases = std::vector<SignerLease>;
 
-  // Runs `body(pool)` with sessions that carry `node`'s name.
+  // Runs `body(pool)` with sessions whose application name is `node`.
   template <class Body>
   void as_node(const std::string& node, Body body) {
     Metrics metrics;
@@ -27,7 +27,7 @@ class LeaseStore : public ProtocolTest {
     run_blocking(test::run_with_pool(connector, pg::PoolOptions{}, metrics, std::move(body)));
   }
 
-  // What acquire_leases answers to a node, and how long it took.
+  // Calls acquire_leases as `node`, and measures the time in `took`.
   Leases acquire(const std::string& node, const std::vector<std::string>& signers) {
     Leases out;
     const auto start = std::chrono::steady_clock::now();
@@ -38,7 +38,7 @@ class LeaseStore : public ProtocolTest {
     return out;
   }
 
-  // A client that stopped in the middle of a fenced write: it holds the lease's lock and will not go on.
+  // A client that stopped in the middle of a fenced write: it holds the lock on the lease and never continues.
   Session stopped_client(const std::string& application, const SignerKey& key) {
     Session session(db.dsn(), application);
     session.must("BEGIN");
@@ -49,7 +49,7 @@ class LeaseStore : public ProtocolTest {
   std::chrono::steady_clock::duration took{};
 };
 
-TEST_F(LeaseStore, a_stopped_owner_is_ended_after_a_second) {
+TEST_F(LeaseStore, sessions_of_a_stopped_owner_are_terminated_after_a_second) {
   const auto lease = signer_of("node-a");
   auto stopped = stopped_client("node-a", lease.key);
   expire(lease.key);
@@ -61,8 +61,8 @@ TEST_F(LeaseStore, a_stopped_owner_is_ended_after_a_second) {
   EXPECT_TRUE(stopped.lost());
 }
 
-// A stopped node has several pipelines; PostgreSQL names only one of the sessions that are in the way at a time.
-TEST_F(LeaseStore, a_stopped_owner_is_ended_whole) {
+// A stopped node has several pipelines, and PostgreSQL names only one blocking session at a time.
+TEST_F(LeaseStore, all_sessions_of_a_stopped_owner_are_terminated) {
   const auto lease = signer_of("node-a");
   std::vector<Session> stopped;
   for (int i = 0; i < 4; ++i) stopped.push_back(stopped_client("node-a", lease.key));
@@ -74,7 +74,8 @@ TEST_F(LeaseStore, a_stopped_owner_is_ended_whole) {
   for (auto& session : stopped) EXPECT_TRUE(session.lost());
 }
 
-// One pipeline stopped with the cursor, another waits behind it: whom the takeover waits for is not who is to blame.
+// One pipeline stopped while it held the cursor, and another waits for it. The takeover waits for the second session,
+// but the first one must be terminated.
 TEST_F(LeaseStore, a_stopped_owner_is_found_behind_its_own_waiting_session) {
   const auto lease = signer_of("node-a");
   const auto cursor = lease_params("node-a", {lease});
@@ -90,7 +91,7 @@ TEST_F(LeaseStore, a_stopped_owner_is_found_behind_its_own_waiting_session) {
   EXPECT_LT(took, 4s);
 }
 
-TEST_F(LeaseStore, nobody_is_ended_who_ends_in_time) {
+TEST_F(LeaseStore, a_writer_that_finishes_in_time_is_not_terminated) {
   const auto lease = signer_of("node-a");
   auto writer = stopped_client("node-a", lease.key);
   expire(lease.key);
@@ -118,7 +119,7 @@ TEST_F(LeaseStore, nobody_is_ended_who_ends_in_time) {
   EXPECT_TRUE(writer.ask("SELECT 1").ok());
 }
 
-TEST_F(LeaseStore, a_stranger_is_not_ended_and_the_error_says_who_it_is) {
+TEST_F(LeaseStore, a_session_of_no_node_is_not_terminated_and_the_error_names_it) {
   const auto lease = signer_of("node-a");
   auto stranger = stopped_client("psql", lease.key);
   expire(lease.key);
@@ -135,8 +136,8 @@ TEST_F(LeaseStore, a_stranger_is_not_ended_and_the_error_says_who_it_is) {
   EXPECT_EQ(owner_of(lease.key), "node-a/1");
 }
 
-// Both wait for the stopped owner, one of them behind the other; neither may take the other for the culprit.
-TEST_F(LeaseStore, two_nodes_that_want_the_same_lease_do_not_end_each_other) {
+// Both wait for the stopped owner, one of them behind the other. Neither may terminate the other.
+TEST_F(LeaseStore, two_nodes_that_want_the_same_lease_do_not_terminate_each_other) {
   const auto lease = signer_of("node-a");
   auto stopped = stopped_client("node-a", lease.key);
   expire(lease.key);
@@ -160,7 +161,7 @@ TEST_F(LeaseStore, two_nodes_that_want_the_same_lease_do_not_end_each_other) {
   EXPECT_EQ(got, (std::vector<std::size_t>{0, 1}));
 }
 
-TEST_F(LeaseStore, what_a_former_owner_left_is_due_at_once) {
+TEST_F(LeaseStore, open_transactions_of_a_former_owner_are_due_at_once) {
   const auto lease = signer_of("node-a");
   std::vector<NewTx> items;
   for (int i = 0; i < 4; ++i) items.push_back(new_tx(lease.key));
@@ -177,7 +178,7 @@ TEST_F(LeaseStore, what_a_former_owner_left_is_due_at_once) {
   EXPECT_EQ(count("next_resubmit_at > clock_timestamp() AND state = 'TRACKING'", lease.key), 2);
 }
 
-TEST_F(LeaseStore, takes_what_is_free_and_leaves_the_rest) {
+TEST_F(LeaseStore, takes_free_leases_and_leaves_the_others) {
   const auto held = signer_of("node-a");
   const auto expired = signer_of("node-a");
   expire(expired.key);
@@ -188,7 +189,7 @@ TEST_F(LeaseStore, takes_what_is_free_and_leaves_the_rest) {
   EXPECT_EQ(tokens, (std::map<std::string, std::int64_t>{{unknown, 1}, {expired.key.signer, 2}}));
 }
 
-TEST_F(LeaseStore, a_release_is_told_to_all) {
+TEST_F(LeaseStore, a_release_notifies_all_nodes) {
   const auto lease = signer_of("node-a");
   const pg::PgConn listener(PQconnectdb(db.dsn().c_str()));
   const pg::ResultSet listening(PQexec(listener.get(), fmt::format("LISTEN {}", kLeaseChannel).c_str()));
@@ -202,7 +203,7 @@ TEST_F(LeaseStore, a_release_is_told_to_all) {
   EXPECT_EQ(owner_of(lease.key), "/1");
 }
 
-TEST_F(LeaseStore, tells_who_leads_and_how_to_reach_it) {
+TEST_F(LeaseStore, finds_the_leader_and_its_url) {
   const auto lease = signer_of("node-a");
   as_node("node-a", [&](pg::Pool& pool) -> awaitable<> {
     const SignerKey unknown{kChain, "0x" + std::string(40, 'e')};
@@ -256,7 +257,7 @@ TEST_F(LeaseStore, nodes_are_listed_while_they_live_and_an_hour_longer) {
     admin.must("UPDATE cluster_node SET heartbeat_at = clock_timestamp() - interval '2 h'");
     co_await cluster::heartbeat(pool, {"node-c", "", "v1"});
     nodes = co_await cluster::list_nodes(pool);
-    // node-a is still some lease's owner: its sessions must be known by name.
+    // node-a still owns a lease, so the name of its sessions must stay known.
     EXPECT_EQ(nodes.size(), 2u);
     co_await cluster::forget_node(pool, "node-c");
     nodes = co_await cluster::list_nodes(pool);

@@ -1,4 +1,4 @@
-// An operator's writes stand behind the same fence as the workers'.
+// Tests that the writes of operators pass the same fence as those of the workers.
 #include "tx/store/operator_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/tx_store.hpp"
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 class OperatorStore : public ProtocolTest {
  protected:
-  // The signer's first transactions, with nonces 0 and 1; nonce 2 was given out and belongs to none.
+  // The signer's first transactions, with nonces 0 and 1. Nonce 2 is below the cursor, and no transaction has it.
   std::vector<Uuid> create_two() {
     const std::vector<NewTx> items{new_tx(lease.key), new_tx(lease.key)};
     test::with_pool(db.dsn(), {},
@@ -53,11 +53,11 @@ class OperatorStore : public ProtocolTest {
 
 struct Act {
   std::string name;
-  std::string_view locks;  // what the stranger keeps locked
+  std::string_view locks;  // what the other session locks
   std::function<awaitable<StepOutcome>(pg::Pool&)> run;
 };
 
-TEST_F(OperatorStore, a_write_that_meets_another_sessions_lock_is_refused_after_a_while_and_changes_nothing) {
+TEST_F(OperatorStore, a_write_blocked_by_another_sessions_lock_is_refused_and_changes_nothing) {
   constexpr std::string_view kRow = "SELECT FROM managed_tx WHERE nonce = 0 FOR UPDATE";
   constexpr std::string_view kCursor = "SELECT FROM signer_nonce_cursor FOR UPDATE";
   const auto accept = [this](pg::Pool& pool) -> awaitable<StepOutcome> {
@@ -65,7 +65,7 @@ TEST_F(OperatorStore, a_write_that_meets_another_sessions_lock_is_refused_after_
     EXPECT_EQ(next, 5);
     co_return StepOutcome::kDone;
   };
-  // The gap is filled before the cancel and the record, which leave other attempts and other states behind.
+  // Fill the gap before the cancel and the record, because those change attempts and states.
   const std::vector<Act> acts{
       {"rebroadcast", kRow,
        [&](pg::Pool& pool) {
@@ -87,7 +87,7 @@ TEST_F(OperatorStore, a_write_that_meets_another_sessions_lock_is_refused_after_
       EXPECT_EQ(code, kTxLocked);
       EXPECT_EQ(everything(), before);
       stranger.must("COMMIT");
-      // The same once more, when the lock is gone.
+      // The same write again, after the lock was released.
       const auto outcome = co_await one.run(pool);
       EXPECT_EQ(outcome, StepOutcome::kDone);
       EXPECT_NE(everything(), before);

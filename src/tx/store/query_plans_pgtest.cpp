@@ -1,5 +1,5 @@
-// How PostgreSQL runs the statements that run all the time, with 200,000 finished transactions and 5,000 open ones.
-// A plan that reads the table, or the finished part of it, would be slow only in production.
+// Checks the plans of the frequent statements with 200,000 finished and 5,000 open transactions. A plan that reads the
+// whole table, or all finished transactions, would otherwise be noticed only in production.
 #include <set>
 
 #include <boost/json/parse.hpp>
@@ -18,7 +18,7 @@ namespace fencepost::tx {
 namespace {
 
 // 200 signers with 1,000 finished transactions and 25 open ones each; node-a leads 50 of them.
-// Indexes are built afterwards, which takes a third of the time.
+// The indexes are built after the inserts, which takes a third of the time.
 constexpr std::string_view kFill = R"(
   CREATE TEMP TABLE later AS
   SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'managed_tx' AND indexname <> 'managed_tx_pkey';
@@ -60,7 +60,7 @@ constexpr std::string_view kFill = R"(
   DO $$ DECLARE i record; BEGIN FOR i IN SELECT * FROM later LOOP EXECUTE i.indexdef; END LOOP; END $$;
   ANALYZE)";
 
-// 100 signers whose transactions have all ended, in a table whose indexes are as the migration made them.
+// 100 signers whose transactions have all ended, with the indexes that the migration created.
 constexpr std::string_view kAllEnded = R"(
   INSERT INTO signer_lease (chain_id, signer, owner_node, fencing_token, expires_at)
   SELECT 31337, '0x' || lpad(to_hex(s), 40, '0'), 'node-a', 1, timestamptz 'infinity' FROM generate_series(0, 99) AS s;
@@ -76,7 +76,7 @@ constexpr std::string_view kAllEnded = R"(
 
 class QueryPlans : public ::testing::Test {
  protected:
-  // Filling takes seconds, and nothing here writes.
+  // One database for all tests: filling it takes seconds, and no test writes to it.
   static void SetUpTestSuite() {
     db = std::make_unique<test::TestDatabase>(test::Template::kMigrated);
     db->exec(std::string(kFill));
@@ -131,11 +131,11 @@ std::unique_ptr<interleaving::Session> QueryPlans::filled;
 
 struct Expected {
   const pg::Statement& statement;
-  std::vector<std::string> indexes;     // each of them is used
-  std::vector<std::string> conditions;  // each of them is looked up in an index, not checked row by row
+  std::vector<std::string> indexes;     // the plan must use each of them
+  std::vector<std::string> conditions;  // the plan must look up each of them in an index, not filter row by row
 };
 
-TEST_F(QueryPlans, go_by_the_indexes_of_open_work) {
+TEST_F(QueryPlans, use_the_indexes_of_open_transactions) {
   const std::vector<Expected> expectations{
       {sql::kCreateBatch, {"uq_managed_tx_signer_request_id", "idx_managed_tx_waiting", "idx_managed_tx_in_flight"}},
       {sql::kPromote, {"idx_managed_tx_waiting", "idx_managed_tx_in_flight", "managed_tx_pkey"}},
@@ -178,7 +178,7 @@ TEST_F(QueryPlans, go_by_the_indexes_of_open_work) {
   }
 }
 
-// Plans are kept, and the first ones are made while there is nothing to go by.
+// Plans are cached, and the first ones are made before there are statistics.
 TEST_F(QueryPlans, are_right_from_the_start) {
   const std::vector<Expected> expectations{
       {sql::kCreateBatch, {"uq_managed_tx_signer_request_id", "idx_managed_tx_waiting", "managed_tx_pkey"}, {}},
@@ -190,7 +190,7 @@ TEST_F(QueryPlans, are_right_from_the_start) {
       {sql::kDueSubmits, {"idx_managed_tx_due_submit", "idx_managed_tx_in_flight", "tx_attempt_pkey"}, {}},
       {sql::kClaimAttempts, {"tx_attempt_pkey", "managed_tx_pkey"}, {}},
   };
-  // Nothing yet; nothing, and PostgreSQL knows; and the end of a quiet hour, when all there is has ended.
+  // An empty database; an empty database with statistics; and one in which all transactions have ended.
   const std::vector<std::string> beginnings{"", "ANALYZE", std::string(kAllEnded)};
   for (const auto& beginning : beginnings) {
     const test::TestDatabase quiet(test::Template::kMigrated);

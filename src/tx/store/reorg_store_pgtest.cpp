@@ -1,5 +1,5 @@
-// What a reorg writes while somebody keeps one of the rows locked: the others do not wait for it, and it is not
-// forgotten.
+// Tests the writes after a reorg while another session has one of the rows locked: the other rows do not wait for it,
+// and the locked row is written later.
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/reorg_store.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 class ReorgStore : public ProtocolTest {
  protected:
-  // With the nonces 0, 1, 2, due in an hour.
+  // Transactions with the nonces 0, 1, 2, due in an hour.
   std::vector<Uuid> three(const SignerLease& lease) {
     const std::vector<NewTx> items{new_tx(lease.key), new_tx(lease.key), new_tx(lease.key)};
     with([&](pg::Pool& pool) -> awaitable<> { co_await create_batch(pool, "node-a", {{lease, 0}}, items); });
@@ -26,7 +26,7 @@ class ReorgStore : public ProtocolTest {
     stranger.must("SELECT FROM managed_tx WHERE tx_id = $1 FOR UPDATE", pg::Params::of(id));
   }
 
-  // The nonces of which that is true.
+  // The nonces for which the condition holds.
   std::string nonces(const std::string& what) {
     return admin.value<std::string>(
         "SELECT coalesce(string_agg(nonce::text, ' ' ORDER BY nonce), '') FROM managed_tx WHERE " + what);
@@ -42,14 +42,14 @@ TEST_F(ReorgStore, everything_from_a_nonce_up_becomes_due) {
   EXPECT_EQ(nonces("next_resubmit_at <= clock_timestamp()"), "1 2");
 }
 
-TEST_F(ReorgStore, what_a_stranger_locks_keeps_no_other_from_becoming_due) {
+TEST_F(ReorgStore, a_row_locked_by_another_session_does_not_delay_the_others) {
   const auto lease = signer_of("node-a");
   lock(three(lease)[1]);
   with([&](pg::Pool& pool) -> awaitable<> { co_await make_due_from(pool, "node-a", {{lease, 0}}); });
   EXPECT_EQ(nonces("next_resubmit_at <= clock_timestamp()"), "0 2");
 }
 
-TEST_F(ReorgStore, a_violation_that_a_stranger_locks_is_told_later_and_the_others_now) {
+TEST_F(ReorgStore, a_violation_locked_by_another_session_is_reported_later_and_the_others_now) {
   const auto lease = signer_of("node-a");
   const auto ids_of_three = three(lease);
   admin.must(

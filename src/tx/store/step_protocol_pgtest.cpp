@@ -1,4 +1,4 @@
-// Moving transactions forward: what a step writes, what guards it, and what two writers do to each other.
+// Tests steps: what a step writes, its guards, and two concurrent writers.
 #include <boost/asio/co_spawn.hpp>
 
 #include "outbox/outbox_store.hpp"
@@ -25,7 +25,7 @@ class StepProtocol : public ProtocolTest {
  protected:
   using Outcomes = std::vector<std::string>;
 
-  // Transactions with nonces 0, 1, …, newly created.
+  // New transactions with nonces 0, 1, ….
   std::vector<Uuid> allocated(const SignerLease& lease, int n) {
     std::vector<NewTx> items;
     for (int i = 0; i < n; ++i) items.push_back(new_tx(lease.key));
@@ -63,7 +63,7 @@ class StepProtocol : public ProtocolTest {
     return step;
   }
 
-  // Of a new transaction that was claimed: a step that sets everything a receipt sets.
+  // A step of a claimed transaction that sets everything that a receipt sets.
   Step mined_step(const SignerLease& lease) {
     const auto id = allocated(lease, 1)[0];
     EXPECT_EQ(claim({claim_of(lease, id, 1)}), Outcomes{"done"});
@@ -77,7 +77,7 @@ class StepProtocol : public ProtocolTest {
     step.announced = AnnouncedBlock{13, hash_of(13)};
     return step;
   }
-  // The transaction after the step, which must be done.
+  // Applies the step, which must be done, and returns the transaction after it.
   ManagedTx after(const Step& step) {
     ManagedTx tx;
     test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
@@ -91,7 +91,7 @@ class StepProtocol : public ProtocolTest {
   std::string state_of(const Uuid& id) {
     return admin.value<std::string>("SELECT state FROM managed_tx WHERE tx_id = $1", pg::Params::of(id));
   }
-  // "accepted|ALLOCATED accepted by the chain|TRACKING": why and to what.
+  // The history as reason and state, such as "accepted|ALLOCATED accepted by the chain|TRACKING".
   std::string history(const Uuid& id) {
     return admin.value<std::string>(
         "SELECT coalesce(string_agg(why || '|' || to_state, ' ' ORDER BY seq), '') FROM step_history "
@@ -103,7 +103,7 @@ class StepProtocol : public ProtocolTest {
         "SELECT coalesce(string_agg(type, ' ' ORDER BY seq), '') FROM outbox_event WHERE subject = $1",
         pg::Params::of("tx/" + id.to_string()));
   }
-  // "1:0x…01/accepted 2:…": attempts and their outcomes.
+  // The attempts and their outcomes, such as "1:01/accepted 2:…".
   std::string attempts(const Uuid& id) {
     return admin.value<std::string>(
         "SELECT coalesce(string_agg(attempt || ':' || right(tx_hash, 2) || '/' || coalesce(outcome, '-'), ' ' "
@@ -116,7 +116,7 @@ class StepProtocol : public ProtocolTest {
   Session b{db.dsn(), "node-a"};
 };
 
-TEST_F(StepProtocol, writes_what_is_set) {
+TEST_F(StepProtocol, writes_every_member_that_is_set) {
   const auto lease = signer_of("node-a");
   const auto tx = after(mined_step(lease));
   EXPECT_EQ(tx.state, TxState::kTracking);
@@ -131,7 +131,7 @@ TEST_F(StepProtocol, writes_what_is_set) {
   EXPECT_FALSE(tx.confirmed_at);
 }
 
-TEST_F(StepProtocol, leaves_as_it_is_what_is_not_set) {
+TEST_F(StepProtocol, leaves_members_that_are_not_set_unchanged) {
   const auto lease = signer_of("node-a");
   const auto before = after(mined_step(lease));
   const auto same = after(Step(lease, before.tx_id, TxState::kTracking, TxState::kTracking, "looked"));
@@ -144,7 +144,7 @@ TEST_F(StepProtocol, leaves_as_it_is_what_is_not_set) {
   EXPECT_EQ(same.receipt_hash, before.receipt_hash);
 }
 
-TEST_F(StepProtocol, clears_what_a_reorg_has_undone) {
+TEST_F(StepProtocol, clears_the_receipt_that_a_reorg_has_undone) {
   const auto lease = signer_of("node-a");
   const auto mined = after(mined_step(lease));
   Step back(lease, mined.tx_id, TxState::kTracking, TxState::kTracking, "reorg");
@@ -175,7 +175,7 @@ TEST_F(StepProtocol, an_end_is_written_with_its_time_and_its_confirmations) {
   EXPECT_EQ(tx.confirmations.value().as_array().size(), 1u);
 }
 
-TEST_F(StepProtocol, a_step_the_lifecycle_does_not_know_is_a_bug) {
+TEST_F(StepProtocol, a_step_that_the_lifecycle_does_not_allow_throws) {
   const auto lease = signer_of("node-a");
   EXPECT_THROW(step_statements("node-a", {Step(lease, ids.next(), TxState::kConfirmed, TxState::kTracking, "no")}),
                Exception);
@@ -205,7 +205,7 @@ TEST_F(StepProtocol, history_and_events_come_with_the_step_and_in_its_order) {
   });
 }
 
-TEST_F(StepProtocol, who_comes_second_is_told_so_and_writes_nothing) {
+TEST_F(StepProtocol, the_second_writer_gets_moved_and_writes_nothing) {
   const auto lease = signer_of("node-a");
   const auto tx = allocated(lease, 2);
   EXPECT_EQ(apply({tracking(lease, tx[0])}), Outcomes{"done"});
@@ -217,7 +217,7 @@ TEST_F(StepProtocol, who_comes_second_is_told_so_and_writes_nothing) {
   EXPECT_EQ(count("error_message IS NOT NULL", lease.key), 0);
 }
 
-TEST_F(StepProtocol, a_step_can_insist_on_the_receipt_it_has_seen) {
+TEST_F(StepProtocol, a_step_can_require_the_receipt_that_it_has_read) {
   const auto lease = signer_of("node-a");
   const auto id = allocated(lease, 1)[0];
   claim({claim_of(lease, id, 1)});
@@ -234,7 +234,7 @@ TEST_F(StepProtocol, a_step_can_insist_on_the_receipt_it_has_seen) {
     EXPECT_EQ(apply({next}), Outcomes{"moved"});
   }
   EXPECT_EQ(events(id), "TxAccepted TxSubmitted");
-  EXPECT_EQ(attempts(id), "1:01/-");  // a step that did not happen judges nothing either
+  EXPECT_EQ(attempts(id), "1:01/-");  // a step that was not applied sets no outcome either
   next.expect_receipt_hash = hash_of(5);
   EXPECT_EQ(apply({next}), Outcomes{"done"});
   EXPECT_EQ(attempts(id), "1:01/refused");
@@ -258,8 +258,8 @@ TEST_F(StepProtocol, a_fenced_step_fails_alone_and_writes_nothing) {
   }
 }
 
-// The lease names the signer, and the transaction must be that signer's.
-TEST_F(StepProtocol, a_lease_opens_no_other_signers_transactions) {
+// The lease belongs to a signer, and the transaction must belong to the same signer.
+TEST_F(StepProtocol, a_lease_does_not_allow_writes_for_another_signer) {
   const auto mine = signer_of("node-a");
   const auto other = signer_of("node-b");
   theatre.play({{a, script_of(create_statements("node-b", {{other, 0}}, {new_tx(other.key)}))}}, {});
@@ -270,7 +270,7 @@ TEST_F(StepProtocol, a_lease_opens_no_other_signers_transactions) {
   EXPECT_EQ(attempts(id), "");
 }
 
-TEST_F(StepProtocol, the_attempt_that_is_judged_is_the_one_that_counts) {
+TEST_F(StepProtocol, the_outcome_is_stored_for_the_current_attempt) {
   const auto lease = signer_of("node-a");
   const auto id = allocated(lease, 1)[0];
   claim({claim_of(lease, id, 1)});
@@ -309,7 +309,7 @@ TEST_F(StepProtocol, a_takeover_and_a_step_in_any_order) {
   EXPECT_GT(fenced, 0);
 }
 
-TEST_F(StepProtocol, of_two_that_take_the_same_step_one_does) {
+TEST_F(StepProtocol, of_two_writers_with_the_same_step_one_succeeds) {
   for (const auto& order : all_orders({4, 4})) {
     const auto lease = signer_of("node-a");
     const auto tx = allocated(lease, 2);
@@ -326,8 +326,8 @@ TEST_F(StepProtocol, of_two_that_take_the_same_step_one_does) {
   }
 }
 
-// The operator's cancel lost against the original, whose block then died: the cancel is what is broadcast again.
-TEST_F(StepProtocol, a_receipt_that_is_dropped_gives_the_newest_attempt_its_turn) {
+// The original was mined before the operator's cancel, and its block was orphaned: the cancel is broadcast again.
+TEST_F(StepProtocol, dropping_a_receipt_makes_the_newest_attempt_current) {
   const auto lease = signer_of("node-a");
   const auto id = allocated(lease, 1)[0];
   ASSERT_EQ(claim({claim_of(lease, id, 1)}), Outcomes{"done"});
@@ -345,8 +345,8 @@ TEST_F(StepProtocol, a_receipt_that_is_dropped_gives_the_newest_attempt_its_turn
             hash_of(2));
 }
 
-// The same bytes again are the same attempt, and whoever sends them knows how often that was begun.
-TEST_F(StepProtocol, a_claim_tells_how_often_these_bytes_were_claimed) {
+// A claim of the same bytes is the same attempt, and returns how often these bytes were claimed.
+TEST_F(StepProtocol, a_claim_returns_how_often_these_bytes_were_claimed) {
   const auto lease = signer_of("node-a");
   const auto id = allocated(lease, 1)[0];
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
@@ -359,10 +359,10 @@ TEST_F(StepProtocol, a_claim_tells_how_often_these_bytes_were_claimed) {
     EXPECT_EQ(co_await claims_of(claim_of(lease, id, 2, hash_of(1))), 1);
     EXPECT_EQ(co_await claims_of(claim_of(lease, id, 1, hash_of(2))), 2);
   });
-  EXPECT_EQ(attempts(id), "2:02/- 3:01/-");  // and it is the newest again
+  EXPECT_EQ(attempts(id), "2:02/- 3:01/-");  // the first attempt is the newest again
 }
 
-// Two writers that name the same transactions in opposite order, and a third that makes them queue up.
+// Two writers list the same transactions in opposite order, and a third session makes both wait.
 TEST_F(StepProtocol, writers_in_opposite_order_do_not_deadlock) {
   const auto one = signer_of("node-a"), two = signer_of("node-a");
   const auto x = allocated(one, 2), y = allocated(two, 2);
@@ -389,11 +389,11 @@ TEST_F(StepProtocol, writers_in_opposite_order_do_not_deadlock) {
   }
 }
 
-// Timers are written without the fence and without its order, so they must never wait while they hold something.
+// Timers are written without the fence and without its lock order, so they must never wait while they hold a lock.
 TEST_F(StepProtocol, timers_do_not_deadlock_with_steps) {
   const auto lease = signer_of("node-a");
   const auto tx = allocated(lease, 2);
-  // So that the order of the table is not the order of the nonces.
+  // Make the order of the rows in the table differ from the order of the nonces.
   admin.must("UPDATE managed_tx SET nonce = 5 WHERE tx_id = $1", pg::Params::of(tx[0]));
   admin.must("UPDATE managed_tx SET nonce = 4 WHERE tx_id = $1", pg::Params::of(tx[1]));
   const auto step = step_statements("node-a", {tracking(lease, tx[0]), tracking(lease, tx[1])});
@@ -422,7 +422,7 @@ TEST_F(StepProtocol, timers_do_not_deadlock_with_steps) {
   }
 }
 
-TEST_F(StepProtocol, a_claim_stores_the_attempt_before_anybody_sees_it) {
+TEST_F(StepProtocol, a_claim_stores_the_attempt_before_its_broadcast) {
   const auto lease = signer_of("node-a");
   const auto tx = allocated(lease, 2);
   EXPECT_EQ(claim({claim_of(lease, tx[1], 2), claim_of(lease, tx[0], 1)}), (Outcomes{"done", "done"}));
@@ -441,7 +441,7 @@ TEST_F(StepProtocol, a_claim_stores_the_attempt_before_anybody_sees_it) {
   });
 }
 
-TEST_F(StepProtocol, a_claim_holds_only_while_nobody_signed_in_between) {
+TEST_F(StepProtocol, a_claim_fails_if_another_attempt_was_signed_since) {
   const auto lease = signer_of("node-a");
   const auto id = allocated(lease, 1)[0];
   EXPECT_EQ(claim({claim_of(lease, id, 1, hash_of(9))}), Outcomes{"moved"});
@@ -457,7 +457,7 @@ TEST_F(StepProtocol, a_claim_holds_only_while_nobody_signed_in_between) {
   EXPECT_EQ(attempts(id), "1:01/- 2:02/-");
 }
 
-TEST_F(StepProtocol, what_is_mined_is_not_signed_again) {
+TEST_F(StepProtocol, a_mined_transaction_is_not_signed_again) {
   const auto lease = signer_of("node-a");
   const auto id = allocated(lease, 1)[0];
   claim({claim_of(lease, id, 1)});
@@ -465,7 +465,7 @@ TEST_F(StepProtocol, what_is_mined_is_not_signed_again) {
   EXPECT_EQ(claim({claim_of(lease, id, 2, hash_of(1))}), Outcomes{"moved"});
 }
 
-// Signing is deterministic: the same fees give the same transaction, and that is no error of the whole batch.
+// Signing is deterministic: the same fees give the same transaction, which must not fail the whole batch.
 TEST_F(StepProtocol, signing_the_same_again_is_the_same_attempt) {
   const auto lease = signer_of("node-a");
   const auto tx = allocated(lease, 2);
@@ -473,14 +473,14 @@ TEST_F(StepProtocol, signing_the_same_again_is_the_same_attempt) {
   admin.must("UPDATE tx_attempt SET outcome = 'refused', message = 'fee too low'");
   EXPECT_EQ(claim({claim_of(lease, tx[0], 1, hash_of(1)), claim_of(lease, tx[1], 2)}), (Outcomes{"done", "done"}));
   EXPECT_EQ(attempts(tx[0]), "1:01/-");
-  // And a hash that is another transaction's is refused alone.
+  // A hash of another transaction is refused, without effect on the rest of the batch.
   EXPECT_EQ(claim({claim_of(lease, tx[0], 2, hash_of(1)), claim_of(lease, tx[1], 3, hash_of(2))}),
             (Outcomes{"moved", "done"}));
   EXPECT_EQ(attempts(tx[0]), "1:01/-");
   EXPECT_EQ(attempts(tx[1]), "1:02/- 2:03/-");
 }
 
-TEST_F(StepProtocol, of_two_that_claim_the_same_one_does) {
+TEST_F(StepProtocol, of_two_claims_of_the_same_transaction_one_succeeds) {
   std::uint64_t hash = 1;
   for (const auto& order : all_orders({4, 4})) {
     const auto lease = signer_of("node-a");
@@ -497,8 +497,8 @@ TEST_F(StepProtocol, of_two_that_claim_the_same_one_does) {
   }
 }
 
-// Both find the same rows due; a lock on one of them makes sure that both have looked before either writes.
-TEST_F(StepProtocol, a_rebroadcast_is_claimed_by_one_of_two) {
+// Both nodes find the same due rows. A lock on one row ensures that both have read before either writes.
+TEST_F(StepProtocol, a_rebroadcast_is_claimed_by_one_of_two_nodes) {
   const auto lease = signer_of("node-a");
   const auto tx = allocated(lease, 3);
   std::vector<Claim> claims;

@@ -1,4 +1,4 @@
-// The names that C++ writes and compares, against those that the tables allow and the statements use.
+// Compares the names in C++ with those that the tables allow and the statements use.
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -32,7 +32,7 @@ Names names_of(const Table& table) {
 
 class StoredNames : public ProtocolTest {
  protected:
-  // What a column's CHECK lists.
+  // The values that a column's CHECK lists.
   Names allowed(const std::string& constraint) {
     const auto text = admin.value<std::string>("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = $1",
                                                pg::Params::of(constraint));

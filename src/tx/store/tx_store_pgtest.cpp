@@ -49,7 +49,7 @@ TEST_F(TxStore, lists_newest_first_page_by_page) {
   EXPECT_EQ(list({.before = t[0], .limit = 2}), Ids{});
 }
 
-// Each state goes by a statement of its own; each must mind every filter.
+// States use different statements, and each statement must apply every filter.
 TEST_F(TxStore, lists_by_state_with_every_other_filter) {
   const auto one = signer_of("node-a"), two = signer_of("node-a");
   for (const std::string state : {"CREATED", "ALLOCATED", "TRACKING", "STUCK", "CONFIRMED", "FAILED_FINAL"}) {
@@ -97,7 +97,7 @@ TEST_F(TxStore, finds_by_request_in_the_order_asked) {
   });
 }
 
-TEST_F(TxStore, those_above_a_stuck_nonce_are_blocked_by_it) {
+TEST_F(TxStore, transactions_above_a_stuck_nonce_are_blocked_by_it) {
   const auto lease = signer_of("node-a");
   const auto t = create(lease, 5, 4);
   EXPECT_EQ(blocked_by(t[2]), std::nullopt);
@@ -114,7 +114,7 @@ TEST_F(TxStore, those_above_a_stuck_nonce_are_blocked_by_it) {
   EXPECT_EQ(blocked_by(t[3]), std::nullopt);
 }
 
-TEST_F(TxStore, signers_and_backlogs_count_what_is_open) {
+TEST_F(TxStore, signers_and_backlogs_count_open_transactions) {
   const auto one = signer_of("node-a"), two = signer_of("node-b", std::nullopt);
   const auto t = create(one, 6, 5);
   set(t[0], kFinal);

@@ -1,4 +1,4 @@
-// What the workers find to do.
+// Tests the queries with which the workers find their work.
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/work_store.hpp"
@@ -25,7 +25,7 @@ class WorkQueries : public ProtocolTest {
     test::with_pool(db.dsn(), {}, std::move(body));
   }
 
-  // `values` as in SET.
+  // `values`: the assignments of the UPDATE's SET clause.
   void set(const Uuid& id, const std::string& values) {
     admin.must("UPDATE managed_tx SET " + values + " WHERE tx_id = $1", pg::Params::of(id));
   }
@@ -42,7 +42,7 @@ class WorkQueries : public ProtocolTest {
                     block, hash_of(static_cast<std::uint64_t>(block))));
   }
 
-  // "signer:nonce …", signers as 1, 2, … in the order they were made.
+  // "signer:nonce …", with the signers numbered 1, 2, … in the order of their creation.
   template <class Row>
   static std::string places(const std::vector<Row>& rows) {
     std::string out;
@@ -76,7 +76,7 @@ TEST_F(WorkQueries, due_submits_are_this_nodes_allocated_ones) {
   EXPECT_EQ(due(), "1:1 2:0");
 }
 
-TEST_F(WorkQueries, a_lower_nonce_that_waits_holds_back_those_above_it) {
+TEST_F(WorkQueries, a_lower_nonce_that_waits_delays_the_higher_ones) {
   const auto one = signer_of("node-a"), two = signer_of("node-a");
   const auto a = allocated(one, 4);
   allocated(two, 2);
@@ -90,7 +90,7 @@ TEST_F(WorkQueries, a_lower_nonce_that_waits_holds_back_those_above_it) {
   EXPECT_EQ(due(), "1:2 1:3 2:0 2:1");
 }
 
-// The one that was held up has become due last, and must go out first all the same.
+// The lowest nonce became due last and must still be sent first.
 TEST_F(WorkQueries, due_submits_are_in_nonce_order_also_under_a_limit) {
   const auto one = signer_of("node-a"), two = signer_of("node-a");
   const auto a = allocated(one, 4);
@@ -102,8 +102,8 @@ TEST_F(WorkQueries, due_submits_are_in_nonce_order_also_under_a_limit) {
   EXPECT_EQ(due(5), "1:0 1:1 1:2 1:3 2:0");
 }
 
-// A long line behind one that waits must not fill the page and starve the others.
-TEST_F(WorkQueries, a_line_that_is_held_back_does_not_starve_others) {
+// A signer's long backlog behind a waiting nonce must not fill the page and starve the other signers.
+TEST_F(WorkQueries, a_blocked_signer_does_not_starve_others) {
   const auto one = signer_of("node-a"), two = signer_of("node-a");
   const auto a = allocated(one, 20);
   for (const auto& id : a) set(id, kEarlier);
@@ -112,7 +112,7 @@ TEST_F(WorkQueries, a_line_that_is_held_back_does_not_starve_others) {
   EXPECT_EQ(due(5), "2:0");
 }
 
-TEST_F(WorkQueries, a_due_submit_brings_what_is_needed_to_send_it) {
+TEST_F(WorkQueries, a_due_submit_has_everything_that_is_needed_to_send_it) {
   const auto lease = signer_of("node-a");
   const auto a = allocated(lease, 2);
   attempt(a[0], 1);
@@ -153,7 +153,7 @@ TEST_F(WorkQueries, resubmits_are_tracked_ones_without_a_receipt_that_are_due) {
   admin.must("UPDATE tx_attempt SET kind = 'recorded', raw = NULL WHERE tx_id = $1", pg::Params::of(a[5]));
   with([&](pg::Pool& pool) -> awaitable<> {
     const auto rows = co_await claim_resubmits(pool, "node-a", kChain, 60s, 10);
-    EXPECT_EQ(places(rows), "1:0 1:2");  // what was not signed here cannot be sent from here
+    EXPECT_EQ(places(rows), "1:0 1:2");  // a transaction that was not signed here has no bytes to send
     EXPECT_EQ(rows[0].tx_hash, hash_of(1));
     EXPECT_EQ(rows[0].raw, "0x0a");
     EXPECT_EQ(rows[1].state, TxState::kStuck);
@@ -162,7 +162,7 @@ TEST_F(WorkQueries, resubmits_are_tracked_ones_without_a_receipt_that_are_due) {
   EXPECT_EQ(count("next_resubmit_at > clock_timestamp() + interval '50 s' AND last_submit_at IS NOT NULL", one.key), 3);
 }
 
-TEST_F(WorkQueries, blocks_are_matched_against_every_attempt_of_what_is_open) {
+TEST_F(WorkQueries, blocks_are_matched_against_every_attempt_of_open_transactions) {
   const auto one = signer_of("node-a"), other = signer_of("node-b");
   const auto a = allocated(one, 4);
   const auto b = allocated(other, 1, "node-b");
@@ -195,7 +195,7 @@ TEST_F(WorkQueries, blocks_are_matched_against_every_attempt_of_what_is_open) {
   });
 }
 
-TEST_F(WorkQueries, stale_ones_were_not_looked_for_in_a_while) {
+TEST_F(WorkQueries, stale_receipts_were_not_looked_up_for_a_while) {
   const auto one = signer_of("node-a"), other = signer_of("node-b");
   const auto a = allocated(one, 5);
   const auto b = allocated(other, 1, "node-b");
@@ -212,7 +212,7 @@ TEST_F(WorkQueries, stale_ones_were_not_looked_for_in_a_while) {
     EXPECT_EQ(rows[1].attempt_hash, hash_of(20));
     rows = co_await stale_receipts(pool, "node-a", kChain, 60s, 10);
     EXPECT_TRUE(rows.empty());
-    // What a former owner submitted is looked for at once.
+    // Transactions that a former owner submitted are looked up at once.
     admin.must("UPDATE signer_lease SET fencing_token = 2 WHERE signer = $1", pg::Params::of(one.key.signer));
     rows = co_await stale_receipts(pool, "node-a", kChain, 60s, 10);
     EXPECT_EQ(places(rows), "1:1 1:1 1:3");
@@ -223,7 +223,7 @@ TEST_F(WorkQueries, stale_ones_were_not_looked_for_in_a_while) {
   });
 }
 
-TEST_F(WorkQueries, mined_ones_are_found_by_their_block) {
+TEST_F(WorkQueries, mined_transactions_are_found_by_their_block) {
   const auto one = signer_of("node-a"), other = signer_of("node-b");
   const auto a = allocated(one, 5);
   const auto b = allocated(other, 1, "node-b");
@@ -275,12 +275,12 @@ TEST_F(WorkQueries, the_head_is_the_lowest_nonce_without_a_receipt) {
     EXPECT_EQ(heads[0].tx_hash, hash_of(2));
     EXPECT_LT(heads[0].since_head.value(), 10s);
     EXPECT_FALSE(heads[1].since_submit);
-    EXPECT_FALSE(heads[1].since_head);  // nothing was before it
+    EXPECT_FALSE(heads[1].since_head);  // it is the signer's first nonce
     set(a[0], "receipt_changed_at = clock_timestamp() - interval '1 h'");
     heads = co_await open_heads(pool, "node-a", kChain);
     std::ranges::sort(heads, {}, [](const OpenHead& head) { return head.lease.key; });
     EXPECT_GE(heads[0].since_head.value(), 3600s);
-    // Withdrawn a moment ago: its time begins anew.
+    // Its receipt was withdrawn just now, so its time starts again.
     set(a[1], "receipt_changed_at = clock_timestamp(), withdrawn = true");
     heads = co_await open_heads(pool, "node-a", kChain);
     std::ranges::sort(heads, {}, [](const OpenHead& head) { return head.lease.key; });
