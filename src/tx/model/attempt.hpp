@@ -11,7 +11,8 @@ enum class AttemptKind { kOriginal, kCancel, kRecorded, kExternal };
 inline constexpr auto kAttemptKinds = name_table<AttemptKind>({
     {AttemptKind::kOriginal, "original", "The caller's payload, signed here."},
     {AttemptKind::kCancel, "cancel", "The operator's self-transfer at the same nonce, signed here."},
-    {AttemptKind::kRecorded, "recorded", "The caller's payload under a hash that an operator saw elsewhere."},
+    {AttemptKind::kRecorded, "recorded",
+     "The caller's payload, broadcast outside Fencepost; an operator recorded its hash."},
     {AttemptKind::kExternal, "external", "Another sender's transaction at this nonce."},
 });
 
@@ -21,7 +22,7 @@ enum class AttemptOutcome { kAccepted, kRefused, kUnknown };
 // tx_attempt.outcome
 inline constexpr auto kAttemptOutcomes = name_table<AttemptOutcome>({
     {AttemptOutcome::kAccepted, "accepted", "The chain has it."},
-    {AttemptOutcome::kRefused, "refused", "No endpoint can have it: only then may it be signed anew."},
+    {AttemptOutcome::kRefused, "refused", "No endpoint has it, so it may be signed again."},
     {AttemptOutcome::kUnknown, "unknown", "An endpoint may have it."},
 });
 

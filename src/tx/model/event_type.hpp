@@ -27,11 +27,11 @@ enum class TxEvent {
 inline constexpr auto kTxEvents = name_table<TxEvent>({
     {TxEvent::kAccepted, "TxAccepted", "The transaction is stored and will be sent."},
     {TxEvent::kAllocated, "TxAllocated", "A transaction that waited for a nonce got one."},
-    {TxEvent::kSubmitted, "TxSubmitted", "An endpoint took the transaction, or it was found on the chain."},
+    {TxEvent::kSubmitted, "TxSubmitted", "An endpoint accepted the transaction, or it was found on the chain."},
     {TxEvent::kReceiptUpdated, "TxReceiptUpdated", "The transaction is in a block that is not final yet."},
     {TxEvent::kConfirmations, "TxConfirmations", "The list of blocks that confirm the transaction has changed."},
     {TxEvent::kConfirmed, "TxConfirmed", "The transaction is final and succeeded."},
-    {TxEvent::kFailed, "TxFailed", "The nonce is finally used up and the payload was not carried out."},
+    {TxEvent::kFailed, "TxFailed", "The use of the nonce is final, and the payload was not carried out."},
     {TxEvent::kStuck, "TxStuck", "The transaction waits for an operator or for the chain."},
     {TxEvent::kFinalityViolated, "TxFinalityViolated", "A reorganization undid a transaction that had ended."},
 });

@@ -1,4 +1,4 @@
-// managed_tx.sub_state: why a transaction is where it is, in one word. Callers see it as `subState`.
+// managed_tx.sub_state: the reason for a transaction's state, in one word. Callers see it as `subState`.
 #pragma once
 
 #include "base/name_table.hpp"
@@ -37,25 +37,25 @@ enum class SubState {
 };
 
 inline constexpr auto kSubStates = name_table<SubState>({
-    {SubState::kNone, "", "Nothing to say beyond the state."},
-    // What the row is for, when it is not a caller's transaction.
-    {SubState::kExternal, "external", "Keeps the place of a nonce that another sender of a shared signer uses."},
+    {SubState::kNone, "", "The state needs no further reason."},
+    // The purpose of a row that is not a caller's transaction.
+    {SubState::kExternal, "external", "Reserves a nonce that another sender of a shared signer uses."},
     {SubState::kGapFill, "gap_fill", "An operator's self-transfer at a nonce that no transaction had."},
-    // ALLOCATED waits, or STUCK before anything was sent.
+    // ALLOCATED and waiting for a retry, or STUCK before the first broadcast.
     {SubState::kFeesUnknown, "fees_unknown", "Waits: no endpoint says what a transaction costs."},
     {SubState::kNoDynamicFees, "no_dynamic_fees", "The caller gave maxFeePerGas, and the chain has no base fee."},
     {SubState::kSignerUnavailable, "signer_unavailable", "Waits: this node has no key for the signer."},
     {SubState::kBadTransaction, "bad_transaction", "The signer refuses to sign it."},
     // The endpoints' answer to a broadcast, named as evm::SubmitClass.
     {SubState::kNonceTooLow, "nonce_too_low", "The endpoint says that the nonce is used up."},
-    {SubState::kNonceTooHigh, "nonce_too_high", "The endpoint wants the nonces before it first."},
+    {SubState::kNonceTooHigh, "nonce_too_high", "The endpoint requires the lower nonces first."},
     {SubState::kUnderpriced, "underpriced", "Another transaction at this nonce pays as much."},
     {SubState::kFeeTooLow, "fee_too_low", "The fee cap is under what the chain or the endpoint asks."},
     {SubState::kInsufficientFunds, "insufficient_funds", "The signer's balance does not cover value and fees."},
     {SubState::kIntrinsicGas, "intrinsic_gas", "Its gas is under the intrinsic cost."},
     {SubState::kInvalid, "invalid", "The endpoint calls it malformed, or meant for another chain."},
-    {SubState::kTransient, "transient", "The endpoint could not take it now."},
-    {SubState::kUnknown, "unknown", "The endpoint's answer leaves open what became of it."},
+    {SubState::kTransient, "transient", "The endpoint could not accept it at the moment."},
+    {SubState::kUnknown, "unknown", "The endpoint's answer does not say whether it was accepted."},
     // TRACKING.
     {SubState::kMined, "mined", "In a block that is not final yet."},
     {SubState::kReorged, "reorged", "A reorganization dropped its block; it is broadcast again."},
@@ -75,7 +75,7 @@ inline constexpr auto kSubStates = name_table<SubState>({
      "A reorganization undid its block after the transaction had ended."},
 });
 
-// Why an endpoint did not take a broadcast. kNone for the two answers that take it.
+// Why an endpoint did not accept a broadcast. kNone for kAccepted and kKnownTransaction.
 SubState sub_state_of(evm::SubmitClass answer);
 
 }  // namespace fencepost::tx

@@ -10,9 +10,9 @@ namespace fencepost::tx {
 namespace {
 
 void drop_lost(LeaseManager& leases, const std::vector<SignerLease>& fenced) {
-  std::set<SignerKey> told;
+  std::set<SignerKey> reported;
   for (const auto& lease : fenced) {
-    if (told.insert(lease.key).second) leases.lost(lease);
+    if (reported.insert(lease.key).second) leases.lost(lease);
   }
 }
 
