@@ -104,8 +104,8 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
   }
   service_ = std::make_unique<TxService>(options, parts.database, contexts, parts.keys, leases_, writer_, leaders_,
                                          changes_, parts.metrics);
-  operators_ = std::make_unique<OperatorService>(*service_, parts.database, contexts, parts.keys, leases_, parts.ids,
-                                                 parts.metrics);
+  operators_ =
+      std::make_unique<OperatorService>(parts.database, contexts, parts.keys, leases_, parts.ids, parts.metrics);
   parts.listener.subscribe(
       std::string(kLeaseChannel), [this](std::string_view) { leases_.look_for_orphans(); },
       [this] { leases_.look_for_orphans(); });

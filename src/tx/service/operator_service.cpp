@@ -66,16 +66,9 @@ Payload self_transfer(const std::string& signer) {
 
 }  // namespace
 
-OperatorService::OperatorService(TxService& service, pg::Database& database,
-                                 std::map<std::int64_t, ChainContext*> chains, evm::KeyRing& keys, LeaseManager& leases,
-                                 UuidGenerator& ids, Metrics& metrics)
-    : service_(service),
-      database_(database),
-      chains_(std::move(chains)),
-      keys_(keys),
-      leases_(leases),
-      ids_(ids),
-      metrics_(metrics) {
+OperatorService::OperatorService(pg::Database& database, std::map<std::int64_t, ChainContext*> chains,
+                                 evm::KeyRing& keys, LeaseManager& leases, UuidGenerator& ids, Metrics& metrics)
+    : database_(database), chains_(std::move(chains)), keys_(keys), leases_(leases), ids_(ids), metrics_(metrics) {
   for (const auto& [id, chain] : chains_) {
     for (const auto* action : {"rebroadcast", "record_hash", "cancel", "fill_nonce", "accept_reconcile"}) {
       actions_total(metrics_, *chain, action);

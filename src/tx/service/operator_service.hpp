@@ -21,8 +21,8 @@ struct Operator {
 // known); wrong_state (409) when the transaction's state forbids the action. Throws what the database throws.
 class OperatorService {
  public:
-  OperatorService(TxService& service, pg::Database& database, std::map<std::int64_t, ChainContext*> chains,
-                  evm::KeyRing& keys, LeaseManager& leases, UuidGenerator& ids, Metrics& metrics);
+  OperatorService(pg::Database& database, std::map<std::int64_t, ChainContext*> chains, evm::KeyRing& keys,
+                  LeaseManager& leases, UuidGenerator& ids, Metrics& metrics);
 
   // Broadcasts the newest attempt again, now. Requires: ALLOCATED, TRACKING or STUCK, without a receipt.
   awaitable<Result<ManagedTx>> rebroadcast(Uuid tx_id, Operator who);
@@ -44,7 +44,6 @@ class OperatorService {
   awaitable<Result<ManagedTx>> find_again(Uuid tx_id);
   awaitable<Result<ManagedTx>> settle(StepOutcome outcome, Uuid tx_id, const OperatorAct& act);
 
-  TxService& service_;
   pg::Database& database_;
   std::map<std::int64_t, ChainContext*> chains_;
   evm::KeyRing& keys_;
