@@ -80,7 +80,7 @@ awaitable<Response> get_nodes(Request& request, ClusterRoutesParts parts) {
   co_return http::list_answer(std::move(items));
 }
 
-constexpr http::RouteRow<ClusterRoutesParts> kRoutes[] = {
+constexpr http::RouteRow<ClusterRoutesParts> kClusterRoutes[] = {
     {Verb::kGet, "/api/v1/chains", "tx:read", get_chains},
     {Verb::kGet, "/api/v1/nodes", "tx:read", get_nodes},
 };
@@ -88,7 +88,7 @@ constexpr http::RouteRow<ClusterRoutesParts> kRoutes[] = {
 }  // namespace
 
 void add_cluster_routes(http::Router& router, const ClusterRoutesParts& parts) {
-  http::add_table<ClusterRoutesParts>(router, kRoutes, parts);
+  http::add_table<ClusterRoutesParts>(router, kClusterRoutes, parts);
 }
 
 }  // namespace fencepost

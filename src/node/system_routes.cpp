@@ -120,7 +120,7 @@ awaitable<Response> put_log_level(Request& request, Handling) {
   co_return Response::json(200, {{"level", std::string(log::to_string(*level))}});
 }
 
-constexpr http::RouteRow<Handling> kRoutes[] = {
+constexpr http::RouteRow<Handling> kSystemRoutes[] = {
     {Verb::kGet, "/", "open", index},
     {Verb::kGet, "/livez", "open", livez},
     {Verb::kGet, "/readyz", "open", readyz},
@@ -135,7 +135,7 @@ constexpr http::RouteRow<Handling> kRoutes[] = {
 }  // namespace
 
 void add_system_routes(http::Router& router, const SystemParts& parts) {
-  http::add_table<Handling>(router, kRoutes, {parts, std::make_shared<Readiness>(parts)});
+  http::add_table<Handling>(router, kSystemRoutes, {parts, std::make_shared<Readiness>(parts)});
 }
 
 std::string_view openapi_document() {
