@@ -20,10 +20,6 @@ using http::Request;
 using http::Response;
 using Parts = RoutesParts;
 
-Error no_such_transfer() {
-  return not_found("no_such_transfer", "there is no such transfer");
-}
-
 Error guild_not_allowed(std::string message) {
   return http::forbidden("guild_not_allowed", std::move(message));
 }

@@ -23,11 +23,7 @@ Error account_locked() {
       .after(std::chrono::seconds(1));
 }
 
-Error no_such_transfer() {
-  return not_found("no_such_transfer", "there is no such transfer");
-}
-
-std::string text(const std::optional<std::int64_t>& number) {
+std::string text_or_zero(const std::optional<std::int64_t>& number) {
   return std::to_string(number.value_or(0));
 }
 
@@ -42,6 +38,10 @@ std::string sync_lane(const NewTransfer& transfer) {
 }
 
 }  // namespace
+
+Error no_such_transfer() {
+  return not_found("no_such_transfer", "there is no such transfer");
+}
 
 TransferService::TransferService(Runtime& runtime, pg::Database& database, TransferOptions options, Metrics& metrics)
     : database_(database),
@@ -155,7 +155,7 @@ awaitable<Result<TransferOutcome>> TransferService::at_once(NewTransfer transfer
       co_return fail(account_locked());
     case SyncOutcome::kInsufficientBalance:
       co_return fail(unprocessable("insufficient_balance", "the initiator has less than that")
-                         .with("balance", text(result.available))
+                         .with("balance", text_or_zero(result.available))
                          .with("required", required));
     case SyncOutcome::kCooldown: {
       const auto until = result.throttled_until.value();
@@ -166,8 +166,8 @@ awaitable<Result<TransferOutcome>> TransferService::at_once(NewTransfer transfer
     }
     case SyncOutcome::kDailyLimit:
       co_return fail(unprocessable("daily_limit", "that is more than the initiator may transfer today")
-                         .with("used", text(result.used_today))
-                         .with("limit", text(result.daily_limit)));
+                         .with("used", text_or_zero(result.used_today))
+                         .with("limit", text_or_zero(result.daily_limit)));
     case SyncOutcome::kInvalid:
       break;
   }

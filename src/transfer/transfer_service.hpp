@@ -38,6 +38,9 @@ struct Accepted {
 };
 using TransferOutcome = std::variant<TransferResult, Accepted>;
 
+// kNotFound `no_such_transfer`.
+Error no_such_transfer();
+
 class TransferService {
  public:
   TransferService(Runtime& runtime, pg::Database& database, TransferOptions options, Metrics& metrics);
