@@ -16,7 +16,7 @@ using pg::Statement;
 
 namespace {
 
-CreateOutcome outcome_of(std::string_view text) {
+CreateOutcome create_outcome(std::string_view text) {
   if (text == "created") return CreateOutcome::kCreated;
   if (text == "existing") return CreateOutcome::kExisting;
   if (text == "conflict") return CreateOutcome::kConflict;
@@ -209,7 +209,7 @@ awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string no
     throw Exception(internal("create_mismatch", "the create batch returned fewer or more results than it had items"));
   }
   for (const auto row : rows) {
-    CreateResult result{.outcome = outcome_of(row.get<std::string_view>("outcome")), .tx = std::nullopt};
+    CreateResult result{.outcome = create_outcome(row.get<std::string_view>("outcome")), .tx = std::nullopt};
     if (!row.is_null("tx_id")) {
       result.tx = read_managed_tx(row);
     } else if (!row.is_null("new_at")) {

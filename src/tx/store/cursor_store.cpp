@@ -9,7 +9,7 @@ using pg::Statement;
 
 namespace {
 
-CursorOutcome outcome_of(std::string_view text) {
+CursorOutcome cursor_outcome(std::string_view text) {
   if (text == "seeded") return CursorOutcome::kSeeded;
   if (text == "advanced") return CursorOutcome::kAdvanced;
   if (text == "mismatch") return CursorOutcome::kMismatch;
@@ -87,7 +87,7 @@ awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::s
   if (observed.empty()) co_return out;
   const auto rows = co_await run_fenced(pool, observe_statements(node, observed));
   for (const auto row : rows) {
-    out[row.get<std::size_t>("ord") - 1] = {outcome_of(row.get<std::string_view>("outcome")),
+    out[row.get<std::size_t>("ord") - 1] = {cursor_outcome(row.get<std::string_view>("outcome")),
                                             row.get<std::int64_t>("next_nonce")};
   }
   co_return out;

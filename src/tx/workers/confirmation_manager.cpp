@@ -12,7 +12,7 @@
 namespace fencepost::tx {
 namespace {
 
-constexpr std::size_t kBatch = 1'000;
+constexpr std::size_t kMinedAtOnce = 1'000;
 constexpr std::size_t kListLimit = 512;  // blocks in a stored list, for rules that take hundreds
 constexpr auto kEndOfChain = std::numeric_limits<std::int64_t>::max();
 
@@ -61,8 +61,8 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
   std::map<SignerKey, std::pair<SignerLease, std::int64_t>> lowest;
   MinedPlace after{.block = window.empty() ? 0 : window.bottom()->number};
   for (bool more = true; more;) {
-    const auto mined =
-        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after, kEndOfChain, kBatch);
+    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after,
+                                              kEndOfChain, kMinedAtOnce);
     const auto* head = window.head();
     if (head == nullptr) co_return;
     std::vector<Step> steps;
@@ -77,7 +77,7 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
         if (auto step = announcement_step(tx, true)) steps.push_back(std::move(*step));
       }
     }
-    more = mined.size() == kBatch;
+    more = mined.size() == kMinedAtOnce;
     if (more) after = place_of(mined.back());
     const bool any = !steps.empty();
     co_await chain_.apply(std::move(steps));
@@ -131,8 +131,8 @@ awaitable<> ConfirmationManager::finish(evm::FinalBlock final) {
   Asked asked;
   MinedPlace after;
   for (bool more = true; more;) {
-    const auto mined =
-        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after, final.number, kBatch);
+    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after,
+                                              final.number, kMinedAtOnce);
     std::vector<Step> steps;
     std::vector<double> ages;
     for (const auto& tx : mined) {
@@ -142,7 +142,7 @@ awaitable<> ConfirmationManager::finish(evm::FinalBlock final) {
         steps.push_back(std::move(*step));
       }
     }
-    more = mined.size() == kBatch;
+    more = mined.size() == kMinedAtOnce;
     if (more) after = place_of(mined.back());
     const bool any = !steps.empty();
     if (any) test_point("confirmations.ready");
@@ -232,13 +232,13 @@ awaitable<> ConfirmationManager::tell_progress(std::int64_t final_number) {
   const auto head_hash = head->hash;
   MinedPlace after{.block = final_number + 1};
   for (bool more = true; more;) {
-    const auto mined =
-        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after, kEndOfChain, kBatch);
+    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after,
+                                              kEndOfChain, kMinedAtOnce);
     std::vector<Step> steps;
     for (const auto& tx : mined) {
       if (auto step = announcement_step(tx, false)) steps.push_back(std::move(*step));
     }
-    more = mined.size() == kBatch;
+    more = mined.size() == kMinedAtOnce;
     if (more) after = place_of(mined.back());
     co_await chain_.apply(std::move(steps));
   }

@@ -9,7 +9,7 @@
 namespace fencepost::tx {
 namespace {
 
-constexpr std::size_t kBatch = 200;
+constexpr std::size_t kSignersAtOnce = 200;
 
 }  // namespace
 
@@ -64,8 +64,8 @@ void NonceKeeper::keep_due(std::vector<SignerLease>& leases, const std::vector<C
 awaitable<> NonceKeeper::observe(std::vector<SignerLease> leases) {
   const auto tag =
       chain_.options.nonce.chain_query_mode == NonceQuery::kPending ? evm::NonceTag::kPending : evm::NonceTag::kLatest;
-  for (std::size_t begin = 0; begin < leases.size(); begin += kBatch) {
-    const auto end = std::min(begin + kBatch, leases.size());
+  for (std::size_t begin = 0; begin < leases.size(); begin += kSignersAtOnce) {
+    const auto end = std::min(begin + kSignersAtOnce, leases.size());
     std::vector<std::string> addresses;
     for (auto i = begin; i < end; ++i) addresses.push_back(leases[i].key.signer);
     const auto nonces = co_await chain_.connector.nonces(std::move(addresses), tag);

@@ -6,7 +6,7 @@
 namespace fencepost::tx {
 namespace {
 
-constexpr std::size_t kBatch = 500;
+constexpr std::size_t kResubmitsAtOnce = 500;
 
 }  // namespace
 
@@ -32,7 +32,8 @@ void Resubmitter::count(std::string_view result, std::size_t n) {
 awaitable<Worker::Next> Resubmitter::resubmit_due() {
   // Even with resubmission disabled, a claimed broadcast without an outcome is repeated after claim_patience().
   const auto patience = chain_.options.resubmit.enabled ? chain_.options.resubmit.interval : chain_.claim_patience();
-  const auto due = co_await claim_resubmits(chain_.database.pool(), chain_.node(), chain_.chain_id(), patience, kBatch);
+  const auto due =
+      co_await claim_resubmits(chain_.database.pool(), chain_.node(), chain_.chain_id(), patience, kResubmitsAtOnce);
   if (due.empty()) co_return Worker::Next::kRest;
   test_point("resubmitter.claimed");
   std::vector<std::string> raw;
@@ -53,7 +54,7 @@ awaitable<Worker::Next> Resubmitter::resubmit_due() {
     if (auto step = judge(due[i], results[i])) steps.push_back(std::move(*step));
   }
   co_await chain_.apply(std::move(steps));
-  co_return due.size() == kBatch ? Worker::Next::kAgain : Worker::Next::kRest;
+  co_return due.size() == kResubmitsAtOnce ? Worker::Next::kAgain : Worker::Next::kRest;
 }
 
 // nullopt skips the write: the row already says that the broadcast was accepted, or other workers decide.

@@ -10,7 +10,7 @@
 namespace fencepost::tx {
 namespace {
 
-constexpr std::size_t kBatch = 1'000;
+constexpr std::size_t kSubmitsAtOnce = 1'000;
 
 // Whether to sign: never signed yet, or the fee was refused and no endpoint can have the transaction.
 bool needs_signing(const DueSubmit& due) {
@@ -42,9 +42,9 @@ void Submitter::count(std::string_view result, std::size_t n) {
 }
 
 awaitable<Worker::Next> Submitter::submit_due() {
-  auto due = co_await due_submits(chain_.database.pool(), chain_.node(), chain_.chain_id(), kBatch);
+  auto due = co_await due_submits(chain_.database.pool(), chain_.node(), chain_.chain_id(), kSubmitsAtOnce);
   if (due.empty()) co_return Worker::Next::kRest;
-  const bool full = due.size() == kBatch;
+  const bool full = due.size() == kSubmitsAtOnce;
   std::vector<DueSubmit> fresh, again;
   for (auto& tx : due) (needs_signing(tx) ? fresh : again).push_back(std::move(tx));
 
