@@ -29,13 +29,14 @@ struct Cause {
   std::string_view fix;
 };
 constexpr std::array kCauses{
-    Cause{"connect_failed", "is the node running, and are host and port right in rpc_urls?"},
-    Cause{"timeout", "is a firewall in between, or the node overloaded?"},
-    Cause{"tls_failed", "the certificate must be for this host, in date, and of an authority this machine trusts"},
-    Cause{"http_status", "check path and API key of this URL in rpc_urls"},
-    Cause{"endpoint_sick", "is the quota at the provider used up? add a second URL to rpc_urls"},
+    Cause{"connect_failed", "check that the node is running, and the host and port in rpc_urls"},
+    Cause{"timeout", "check for a firewall on the path and for an overloaded node"},
+    Cause{"tls_failed",
+          "the certificate must be for this host, not expired, and signed by an authority that this machine trusts"},
+    Cause{"http_status", "check the path and the API key of this URL in rpc_urls"},
+    Cause{"endpoint_sick", "check the quota at the provider, or add a second URL to rpc_urls"},
 };
-constexpr std::string_view kNotANode = "is this the URL of an EVM node's JSON-RPC?";
+constexpr std::string_view kNotANode = "check that this URL in rpc_urls is the JSON-RPC endpoint of an EVM node";
 
 std::string_view context_of(const Error& error, std::string_view key) {
   for (const auto& [name, value] : error.context) {
@@ -44,7 +45,7 @@ std::string_view context_of(const Error& error, std::string_view key) {
   return {};
 }
 
-// The client's own words: after its preamble, and up to where it begins to quote the server.
+// The client's reason without its preamble and without the quoted reply: the server may repeat the API key there.
 std::string reason_of(const Error& error) {
   if (const auto code = context_of(error, "rpcCode"); !code.empty()) {
     return fmt::format("answered with JSON-RPC error {}", code);
@@ -89,7 +90,7 @@ Finding assess_endpoint(const ChainConfig& chain, const EndpointFacts& endpoint,
   auto detail =
       fmt::format("{}, chain id {}, block {}, {} old", endpoint.url, endpoint.chain_id, endpoint.block, age_text(age));
   if (age < kStaleAfter) return passed(check, std::move(detail));
-  return warned(check, std::move(detail), "is the node still syncing, or cut off from its peers?");
+  return warned(check, std::move(detail), "check whether the node is still syncing or has lost its peers");
 }
 
 std::string public_part(std::string_view url) {
@@ -104,7 +105,7 @@ std::uint64_t quantity_of(const JsonReader& field, std::uint64_t max) {
   return static_cast<std::uint64_t>(*value);
 }
 
-// Number and time of the newest block. Throws Exception when the answer is no block.
+// Number and time of the newest block. Throws Exception if the answer is not a block.
 void read_block(const boost::json::value& document, EndpointFacts& facts) {
   constexpr std::uint64_t kYear9999 = 253'402'300'799;  // later times would overflow
   const JsonReader block(document, "the newest block");

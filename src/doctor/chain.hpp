@@ -1,4 +1,4 @@
-// Whether the configured chains can be reached and are the chains they are said to be.
+// Checks that the endpoints of each configured chain answer and serve the configured chain id.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace fencepost::doctor {
 
-// What one endpoint said.
+// The answer of one endpoint, or why there is none.
 struct EndpointFacts {
   std::string url;  // scheme, host and port only: the rest may hold credentials
   std::optional<Error> failure;
@@ -24,11 +24,11 @@ struct EndpointFacts {
   TimePoint block_time{};
 };
 
-// One finding per endpoint. One that does not answer is a warning as long as another of the chain does; one on
-// another chain is a failure always. What servers sent is not shown: some repeat the API key.
+// One finding per endpoint. An endpoint that does not answer is a warning while another endpoint of the chain answers,
+// otherwise a failure. A wrong chain id is always a failure. Server replies are not shown: some repeat the API key.
 Findings assess_chain(const ChainConfig& chain, const std::vector<EndpointFacts>& endpoints, TimePoint now);
 
-// Asks each endpoint in turn, each for at most `timeout`. Blocks, on a loop of its own in the calling thread.
+// Asks the endpoints one after the other, each for at most `timeout`. Blocks the calling thread, on its own loop.
 Findings check_chain(const ChainConfig& chain, std::chrono::milliseconds timeout);
 
 std::string chain_check_name(const ChainConfig& chain);

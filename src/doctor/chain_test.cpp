@@ -26,10 +26,10 @@ EndpointFacts broken(std::string url, std::string cause, std::string message) {
                          .with("cause", std::move(cause))};
 }
 
-TEST(doctor_chain, a_good_endpoint_tells_its_newest_block) {
+TEST(doctor_chain, a_good_endpoint_reports_its_newest_block) {
   EXPECT_EQ(assess_chain(dev_chain(), {good("http://127.0.0.1:8545")}, kNow),
             Findings{passed("chain dev", "http://127.0.0.1:8545, chain id 31337, block 120, 1 s old")});
-  // Its clock may be a little ahead of ours.
+  // The node's clock may be a little ahead of ours.
   EXPECT_EQ(assess_chain(dev_chain(), {good("http://a", -3s)}, kNow)[0].detail,
             "http://a, chain id 31337, block 120, 0 s old");
 }
@@ -61,7 +61,7 @@ TEST(doctor_chain, a_silent_endpoint_is_a_warning_only_while_another_serves) {
   EXPECT_EQ(assess_chain(dev_chain(), {wrong, silent}, kNow)[1].status, Status::kFail);
 }
 
-TEST(doctor_chain, what_a_server_sent_is_not_shown) {
+TEST(doctor_chain, the_reply_of_a_server_is_not_shown) {
   struct Case {
     std::string cause;
     std::string message;

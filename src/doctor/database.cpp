@@ -20,29 +20,32 @@ constexpr auto kClockTolerance = 1s;
 constexpr double kFullQueue = 0.5;
 
 struct Hint {
-  std::string_view sign;  // what libpq's text contains
+  std::string_view sign;  // a substring of libpq's message
   std::string_view fix;
 };
 
-// The first sign that is found counts.
+// The first match wins.
 constexpr std::array kHints{
     Hint{"password", "check user and password in database.dsn; special characters in a URI are written as %XX"},
-    Hint{"could not translate host name", "check the host in database.dsn, and that this machine can look it up"},
-    Hint{"Peer authentication", "connect over TCP with a password, or run as the system user of that name"},
+    Hint{"could not translate host name", "check the host in database.dsn, and that this machine can resolve it"},
+    Hint{"Peer authentication",
+         "connect over TCP with a password, or run Fencepost as the system user with the role's name"},
     Hint{"no pg_hba.conf entry",
          "allow this host, user and database in the server's pg_hba.conf, or add sslmode=require"},
-    Hint{"timeout expired", "is a firewall in between, or the host wrong? else raise database.connect_timeout"},
-    Hint{"did not answer in time", "is a pooler in between whose server is down? else raise database.connect_timeout"},
-    Hint{"Connection refused", "is PostgreSQL running there? check host and port in database.dsn"},
-    Hint{"No such file or directory",
-         "is PostgreSQL running here? check host (the socket's folder) and port in database.dsn"},
+    Hint{"timeout expired", "check the host and any firewall on the path, or raise database.connect_timeout"},
+    Hint{"did not answer in time",
+         "check that the server behind the pooler is running, or raise database.connect_timeout"},
+    Hint{"Connection refused", "check that PostgreSQL is running there, and the host and port in database.dsn"},
+    Hint{
+        "No such file or directory",
+        "check that PostgreSQL is running on this machine, and host (the socket's directory) and port in database.dsn"},
     Hint{"too many clients", "raise max_connections of the server, or lower database.pool_size of the nodes"},
     Hint{"remaining connection slots", "raise max_connections of the server, or lower database.pool_size of the nodes"},
     Hint{"too many connections", "raise the connection limit of the role or the database"},
-    Hint{"read-only", "no host of database.dsn takes writes: is the primary down?"},
-    Hint{"hot standby", "no host of database.dsn takes writes: is the primary down?"},
-    Hint{"starting up", "wait until the server has started, then try again"},
-    Hint{"shutting down", "the server stops just now; try again when it is back"},
+    Hint{"read-only", "no host in database.dsn accepts writes: check that the primary is running"},
+    Hint{"hot standby", "no host in database.dsn accepts writes: check that the primary is running"},
+    Hint{"starting up", "wait until the server has started, then retry"},
+    Hint{"shutting down", "the server is shutting down; retry when it is running again"},
     Hint{"certificate", "check sslmode and sslrootcert in database.dsn"},
     Hint{"SSL", "check sslmode in database.dsn"},
 };
@@ -72,7 +75,7 @@ bool pending(const DatabaseFacts& facts) {
   return facts.migrations && facts.migrations->code == "migrations_pending";
 }
 
-// Without the advice behind it, which a finding gives in its own place.
+// The message without the advice after ';': a finding carries its advice in `fix`.
 std::string pending_text(const DatabaseFacts& facts) {
   const auto& message = facts.migrations->message;
   return message.substr(0, message.find(';'));
@@ -87,18 +90,18 @@ void add_server_failures(const DatabaseFacts& facts, Findings& out) {
     out.push_back(failed(kCheck, fmt::format("PostgreSQL {} is too old", facts.version), "run PostgreSQL 14 or newer"));
   }
   if (facts.standby) {
-    out.push_back(failed(kCheck, "this server is a standby, which cannot be written",
+    out.push_back(failed(kCheck, "this server is a standby, which does not accept writes",
                          "list the primary in database.dsn too and add target_session_attrs=read-write"));
   } else if (facts.read_only) {
-    out.push_back(
-        failed(kCheck, "sessions are read-only", "turn default_transaction_read_only off; is the server's disk full?"));
+    out.push_back(failed(kCheck, "sessions are read-only",
+                         "turn default_transaction_read_only off, and check that the server's disk is not full"));
   }
 }
 
 void add_schema_failures(const DatabaseFacts& facts, Findings& out) {
   const auto role = sql_identifier(facts.role);
   if (!facts.schema) {
-    out.push_back(failed(kCheck, fmt::format("role {} has no schema to work in", role),
+    out.push_back(failed(kCheck, fmt::format("role {} can use no schema of its search_path", role),
                          fmt::format("GRANT USAGE, CREATE ON SCHEMA public TO {}, or set its search_path", role)));
   } else if (pending(facts) && !facts.may_create) {
     const auto schema = sql_identifier(*facts.schema);
@@ -114,19 +117,19 @@ void add_schema_failures(const DatabaseFacts& facts, Findings& out) {
   }
 }
 
-// A history that does not fit. One that could not be read for want of rights is told of by the rights.
+// A migration history that does not match this build. Missing rights to read it are reported by the rights check.
 void add_history_failure(const DatabaseFacts& facts, Findings& out) {
   if (!facts.migrations || pending(facts)) return;
   const auto& error = *facts.migrations;
   if (error.code == "migration_edited") {
-    out.push_back(failed(kCheck, error.message, "install the build of Fencepost that applied it"));
+    out.push_back(failed(kCheck, error.message, "install the build of Fencepost that applied this migration"));
   } else if (error.code == "database_newer") {
     out.push_back(failed(kCheck, error.message, "upgrade this installation of Fencepost"));
   } else if (error.code == "migration_missing") {
-    out.push_back(failed(kCheck, error.message, "is database.dsn another installation's database?"));
+    out.push_back(failed(kCheck, error.message, "check that database.dsn is not the database of another installation"));
   } else if (!has_missing_rights(facts)) {
     out.push_back(failed(kCheck, fmt::format("the schema cannot be checked: {}", one_line(error.message)),
-                         "is table schema_migration Fencepost's own?"));
+                         "check that Fencepost, not another program, created the table schema_migration"));
   }
 }
 
@@ -140,13 +143,13 @@ std::string clock_text(std::chrono::microseconds off) {
 
 void add_warnings(const DatabaseFacts& facts, std::size_t needed, Findings& out) {
   if (pending(facts) && facts.may_create) {
-    out.push_back(warned(kCheck, pending_text(facts), "fencepost migrate ('serve' does it too)"));
+    out.push_back(warned(kCheck, pending_text(facts), "run 'fencepost migrate' ('serve' migrates too)"));
   }
   if (std::chrono::abs(facts.clock_ahead) > kClockTolerance + facts.clock_uncertainty) {
     out.push_back(warned(kCheck,
-                         fmt::format("its clock is {} {} this machine's", clock_text(facts.clock_ahead),
+                         fmt::format("the database's clock is {} {} this machine's", clock_text(facts.clock_ahead),
                                      facts.clock_ahead > 0us ? "ahead of" : "behind"),
-                         "run a time service on both; until then log times and key expiry disagree"));
+                         "run a time service (NTP) on both machines; until then log times and key expiry disagree"));
   }
   if (facts.connection_limit >= 0 && needed > static_cast<std::size_t>(facts.connection_limit)) {
     out.push_back(warned(
@@ -155,7 +158,7 @@ void add_warnings(const DatabaseFacts& facts, std::size_t needed, Findings& out)
   }
   if (facts.notification_queue > kFullQueue) {
     out.push_back(warned(kCheck, fmt::format("the notification queue is {:.0f} % full", facts.notification_queue * 100),
-                         "end the session that listens in a long transaction (pg_stat_activity)"));
+                         "end the listening session that has a long transaction open (see pg_stat_activity)"));
   }
   if (!facts.fsync || !facts.synchronous_commit) {
     out.push_back(warned(
@@ -169,7 +172,7 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// The next word of SQL in lower case, a comment to the end of its line left out; empty at the end.
+// The next word of the SQL in lower case, skipping `--` comments; empty at the end.
 std::string next_word(std::string_view& sql) {
   while (!sql.empty() && !is_word(sql.front())) {
     sql.remove_prefix(sql.starts_with("--") ? std::min(sql.find('\n'), sql.size()) : 1);
@@ -199,7 +202,7 @@ Findings assess_database(const DatabaseFacts& facts, std::size_t needed) {
 
 std::size_t connections_needed(const Config& config, std::size_t cores) {
   const auto loops = config.runtime.threads > 0 ? config.runtime.threads : std::max<std::size_t>(1, cores);
-  constexpr std::size_t kListening = 2;  // the listener and, for a moment, its proof
+  constexpr std::size_t kListening = 2;  // the listener, and briefly a second session that proves notifications arrive
   constexpr std::size_t kRenewing = 2;   // leases are renewed on sessions of their own
   return loops * (config.database.shared_connections + config.database.pool_size) + kListening + kRenewing;
 }
@@ -217,11 +220,12 @@ Finding assess_listen(ListenMode configured, pg::Listener::Mode mode) {
     case pg::Listener::Mode::kListening:
       return passed(kListen, "notifications arrive");
     case pg::Listener::Mode::kPolling:
-      return failed(kListen, "notifications do not arrive: is the database behind a pooler in transaction mode?",
-                    "point database.dsn at PostgreSQL itself, or set database.listen: poll_only");
+      return failed(kListen, "notifications do not arrive: the database may be behind a pooler in transaction mode",
+                    "point database.dsn directly at PostgreSQL, or set database.listen: poll_only");
     case pg::Listener::Mode::kConnecting:
-      return failed(kListen, "no listening session came up in time",
-                    "two more connections are needed than the check of the database used: are there any left?");
+      return failed(
+          kListen, "the listening session did not connect in time",
+          "listening needs two more connections: check max_connections and the limits of the role and the database");
   }
   std::unreachable();
 }

@@ -41,13 +41,13 @@ std::string text_of(const Findings& findings) {
   return out;
 }
 
-// The test's server does without fsync, and the doctor must say so: the one thing wrong with it.
+// The only flaw of the test server: it runs without fsync.
 Finding no_fsync() {
   return warned("database", "fsync is off: a crash can lose committed changes",
                 "turn it on before value moves through this database");
 }
 
-// A role of one test's own, without any rights.
+// A role of one test, without any rights.
 class Role {
  public:
   explicit Role(const TestDatabase& db) : db_(db), name_("role_of_" + db.name()) { db.exec("CREATE ROLE " + name_); }
@@ -74,13 +74,13 @@ TEST(doctor_database, a_migrated_database_passes) {
   EXPECT_EQ(findings[2], passed("listen", "notifications arrive"));
 }
 
-TEST(doctor_database, nothing_is_changed_by_looking) {
+TEST(doctor_database, the_check_changes_nothing_in_the_database) {
   const TestDatabase db;
   check(db.dsn());
   EXPECT_EQ(db.exec("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"), "0");
 }
 
-TEST(doctor_database, an_empty_database_wants_to_be_migrated) {
+TEST(doctor_database, an_empty_database_is_a_warning_to_migrate) {
   const TestDatabase db;
   const auto findings = check(db.dsn());
   ASSERT_EQ(findings.size(), 4U) << text_of(findings);
@@ -106,7 +106,7 @@ TEST(doctor_database, a_database_of_a_later_version_fails) {
   EXPECT_NE(findings[0].detail.find("9999_future"), std::string::npos) << text_of(findings);
 }
 
-TEST(doctor_database, a_table_of_that_name_that_is_not_ours_fails) {
+TEST(doctor_database, a_foreign_table_named_schema_migration_fails) {
   const TestDatabase db;
   db.exec("CREATE TABLE schema_migration (something int)");
   const auto findings = check(db.dsn());
@@ -134,14 +134,14 @@ TEST(doctor_database, a_role_with_just_the_rights_of_a_node_passes) {
   const auto findings = check(role.dsn());
   EXPECT_FALSE(any_failed(findings)) << text_of(findings);
 
-  // What every node does when it starts.
+  // Every node runs this when it starts.
   pg::Connector connector({.dsn = Secret(role.dsn()), .application_name = "test"});
   const auto applied = run_blocking(pg::migrate(connector, pg::embedded_migrations()));
   ASSERT_TRUE(applied) << applied.error().to_string();
   EXPECT_TRUE(applied->empty());
 }
 
-TEST(doctor_database, a_role_that_may_not_read_the_history_hears_of_every_table) {
+TEST(doctor_database, a_role_without_rights_gets_a_finding_for_every_table) {
   const TestDatabase db(Template::kMigrated);
   const Role role(db);
   const auto findings = check(role.dsn());
@@ -164,7 +164,7 @@ TEST(doctor_database, a_role_without_any_schema_fails) {
   db.exec("REVOKE ALL ON SCHEMA public FROM PUBLIC");
   const Role role(db);
   const auto findings = check(role.dsn());
-  EXPECT_NE(findings[0].detail.find("has no schema to work in"), std::string::npos) << text_of(findings);
+  EXPECT_NE(findings[0].detail.find("can use no schema of its search_path"), std::string::npos) << text_of(findings);
 }
 
 TEST(doctor_database, read_only_sessions_fail) {
@@ -182,7 +182,7 @@ TEST(doctor_database, fewer_connections_than_a_node_opens_are_a_warning) {
   EXPECT_FALSE(any_failed(findings));
 }
 
-TEST(doctor_database, told_to_poll_it_does_not_try_to_listen) {
+TEST(doctor_database, with_poll_only_it_does_not_try_to_listen) {
   const TestDatabase db(Template::kMigrated);
   auto config = config_for(db.dsn());
   config.database.listen = ListenMode::kPollOnly;
@@ -191,7 +191,7 @@ TEST(doctor_database, told_to_poll_it_does_not_try_to_listen) {
   EXPECT_NE(findings.back().detail.find("poll_only"), std::string::npos);
 }
 
-// A port of this machine where nobody listens.
+// A port of this machine without a listening process.
 std::uint16_t closed_port() {
   asio::io_context context;
   return tcp::acceptor(context, {asio::ip::make_address("127.0.0.1"), 0}).local_endpoint().port();
@@ -202,7 +202,7 @@ TEST(doctor_database, a_closed_port_is_refused_without_showing_the_password) {
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].status, Status::kFail);
   EXPECT_NE(findings[0].detail.find("Connection refused"), std::string::npos);
-  EXPECT_NE(findings[0].fix.find("is PostgreSQL running there?"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("check that PostgreSQL is running there"), std::string::npos);
   EXPECT_EQ(text_of(findings).find("geheim"), std::string::npos);
   EXPECT_EQ(findings[1].status, Status::kWarn);  // listening could not be tried
 }
@@ -228,7 +228,7 @@ TEST(doctor_database, a_silent_host_costs_the_connect_timeout) {
   EXPECT_NE(findings[0].detail.find("timeout expired"), std::string::npos) << findings[0].detail;
 }
 
-// Logs everybody in and never answers a query, like a pooler whose server is down.
+// Accepts every login and never answers a query, like a pooler whose server is down.
 class LoginOnlyServer {
  public:
   LoginOnlyServer() : acceptor_(context_, {asio::ip::make_address("127.0.0.1"), 0}) {
@@ -279,7 +279,7 @@ TEST(doctor_database, a_server_that_goes_silent_after_login_costs_the_connect_ti
   EXPECT_NE(findings[0].fix.find("pooler"), std::string::npos);
 }
 
-TEST(doctor_database, a_connection_string_that_is_none_fails_at_once) {
+TEST(doctor_database, an_invalid_connection_string_fails_at_once) {
   const auto findings = check("postgresql://u:geheim@ss@127.0.0.1/d");
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].status, Status::kFail);

@@ -44,7 +44,7 @@ constexpr pg::Statement kServerFacts{"doctor_server", R"(
    WHERE r.rolname = current_user
      AND d.datname = current_database())"};
 
-// Of the tables that exist: what the role may not do.
+// For each table that exists, the rights that the role lacks.
 constexpr pg::Statement kTableRights{"doctor_table_rights", R"(
   SELECT t.name,
          NOT has_table_privilege(to_regclass(t.name), 'SELECT') AS no_select,
@@ -87,7 +87,7 @@ void read_server(const pg::Row& row, DatabaseFacts& facts) {
   facts.synchronous_commit = row.get<bool>("synchronous_commit");
 }
 
-// A node reads the history and, while it migrates, adds to it; it never changes it.
+// A node reads the migration history and inserts into it while it migrates; it never updates or deletes a row.
 TableRights read_rights(const pg::Row& row, bool migrating) {
   TableRights rights{row.get<std::string>("name"), {}};
   const bool history = rights.table == kHistoryTable;
@@ -103,11 +103,11 @@ awaitable<std::optional<Error>> ask_migrations(pg::Pool& pool) {
     const auto checked = co_await pg::check_migrations(pool, pg::embedded_migrations());
     co_return checked ? std::nullopt : std::optional(checked.error());
   } catch (const pg::QueryError& e) {
-    co_return e.error();  // no right to read it, or another program's table of that name
+    co_return e.error();  // no right to read the table, or another program owns a table of that name
   }
 }
 
-// The sample that was under way for the shortest time says most.
+// Uses the sample with the shortest round trip: its uncertainty is the smallest.
 awaitable<> ask_clock(pg::Pool& pool, DatabaseFacts& facts) {
   const SystemClock clock;
   facts.clock_uncertainty = std::chrono::microseconds::max();
@@ -147,7 +147,7 @@ awaitable<pg::Listener::Mode> try_listening(pg::Connector& connector, Metrics& m
   listener.subscribe("fencepost_doctor", {}, [swept] { swept->complete(true); });
   listener.start();
   const auto patience = 2 * connector.options().connect_timeout + 2 * kProofTimeout;
-  co_await swept->wait(std::chrono::steady_clock::now() + patience);  // it sweeps once it knows its mode
+  co_await swept->wait(std::chrono::steady_clock::now() + patience);  // the listener sweeps once it knows its mode
   const auto mode = listener.mode();
   co_await listener.stop();
   co_return mode;
@@ -166,9 +166,9 @@ std::string dsn_problem(std::string_view dsn) {
   char* complaint = nullptr;
   const Options options(PQconninfoParse(std::string(dsn).c_str(), &complaint));
   if (!options) {
-    // libpq quotes what it does not understand, which may be half a password.
+    // libpq's message is dropped: it quotes text that it cannot parse, which may be part of a password.
     PQfreemem(complaint);
-    return "database.dsn is neither a URI (postgresql://user:password@host/database) nor a list of key=value";
+    return "database.dsn is neither a URI (postgresql://user:password@host/database) nor a list of key=value pairs";
   }
   for (const auto* option = options.get(); option->keyword != nullptr; ++option) {
     const std::string_view value = option->val == nullptr ? "" : option->val;
@@ -187,7 +187,7 @@ Findings check_database(const Config& config) {
   pg::Connector connector(doctor_session(config));
   Findings findings;
   try {
-    run_blocking(open_once(connector));  // the pool would only say that nobody answered
+    run_blocking(open_once(connector));  // the pool's error would hide libpq's reason
     const auto facts = run_blocking(run_with_pool(connector, metrics, gather));
     const auto needed = connections_needed(config, std::thread::hardware_concurrency());
     findings = assess_database(facts, needed);

@@ -1,5 +1,5 @@
-// Asks a real database for the facts that node/doctor_database.hpp judges. Each call blocks, runs a loop of its own
-// on the calling thread, and takes at most a few times the connect timeout, whatever the database does.
+// Asks a real database for the facts that doctor/database.hpp judges. Each call blocks the calling thread, on its own
+// loop, for at most a few times the connect timeout, even if the database never answers.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace fencepost::doctor {
 // Findings of "database" and "listen". Changes nothing in the database.
 Findings check_database(const Config& config);
 
-// Why this is no connection string, without quoting any of it (it holds a password); empty when it is one.
+// Why `dsn` is not a valid connection string; empty if it is valid. Never quotes the text: it may hold a password.
 std::string dsn_problem(std::string_view dsn);
 
 }  // namespace fencepost::doctor

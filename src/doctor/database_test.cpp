@@ -28,7 +28,7 @@ Error pending() {
   return unavailable("migrations_pending", "1 of 1 migrations are not applied; run 'fencepost migrate'");
 }
 
-TEST(doctor_database, a_healthy_one_is_one_line) {
+TEST(doctor_database, a_healthy_database_is_one_finding) {
   const Findings expected{
       passed("database", "PostgreSQL 15.20, primary, schema current (0001_api_key), clock 2 ms off")};
   EXPECT_EQ(assess_database(healthy(), 12), expected);
@@ -46,11 +46,11 @@ const std::vector<Case> kCases{
     {"old", [](auto& f) { f.version_num = 130014, f.version = "13.14"; }, Status::kFail, "PostgreSQL 13.14 is too old",
      "14 or newer"},
     {"standby", [](auto& f) { f.standby = f.read_only = true; }, Status::kFail,
-     "this server is a standby, which cannot be written", "target_session_attrs=read-write"},
+     "this server is a standby, which does not accept writes", "target_session_attrs=read-write"},
     {"read-only", [](auto& f) { f.read_only = true; }, Status::kFail, "sessions are read-only",
      "default_transaction_read_only"},
     {"no schema", [](auto& f) { f.schema.reset(), f.may_create = false; }, Status::kFail,
-     "role \"app\" has no schema to work in", "GRANT USAGE, CREATE ON SCHEMA public TO \"app\""},
+     "role \"app\" can use no schema of its search_path", "GRANT USAGE, CREATE ON SCHEMA public TO \"app\""},
     {"pending", [](auto& f) { f.migrations = pending(); }, Status::kWarn, "1 of 1 migrations are not applied",
      "fencepost migrate"},
     {"pending without rights", [](auto& f) { f.migrations = pending(), f.may_create = false; }, Status::kFail,
@@ -73,9 +73,9 @@ const std::vector<Case> kCases{
      },
      Status::kFail, "role \"app\" may not SELECT on table schema_migration", "GRANT SELECT ON schema_migration"},
     {"clock ahead", [](auto& f) { f.clock_ahead = 3200ms; }, Status::kWarn,
-     "its clock is 3.2 s ahead of this machine's", "time service"},
-    {"clock behind", [](auto& f) { f.clock_ahead = -90s; }, Status::kWarn, "its clock is 90.0 s behind this machine's",
-     "time service"},
+     "the database's clock is 3.2 s ahead of this machine's", "time service"},
+    {"clock behind", [](auto& f) { f.clock_ahead = -90s; }, Status::kWarn,
+     "the database's clock is 90.0 s behind this machine's", "time service"},
     {"connections", [](auto& f) { f.connection_limit = 11; }, Status::kWarn,
      "one node opens up to 12 connections, 11 are allowed", "max_connections"},
     {"queue", [](auto& f) { f.notification_queue = 0.75; }, Status::kWarn, "the notification queue is 75 % full",
@@ -95,13 +95,13 @@ TEST(doctor_database, each_flaw_has_its_finding) {
     EXPECT_EQ(last.status, status) << name;
     EXPECT_EQ(last.detail, detail) << name;
     EXPECT_NE(last.fix.find(in_fix), std::string::npos) << name << ": " << last.fix;
-    // A failure stands alone; a warning follows the line that says what is well.
+    // A failure replaces the "ok" finding; a warning follows it.
     EXPECT_EQ(findings.size(), status == Status::kFail ? 1U : 2U) << name;
     EXPECT_EQ(any_failed(findings), status == Status::kFail) << name;
   }
 }
 
-TEST(doctor_database, just_below_the_limits_nothing_is_said) {
+TEST(doctor_database, values_just_below_the_limits_give_no_warning) {
   auto facts = healthy();
   facts.clock_ahead = -1300ms;
   facts.clock_uncertainty = 400ms;  // it may well be less than a second
@@ -110,7 +110,7 @@ TEST(doctor_database, just_below_the_limits_nothing_is_said) {
   EXPECT_EQ(assess_database(facts, 12).size(), 1U);
 }
 
-TEST(doctor_database, several_flaws_are_all_told) {
+TEST(doctor_database, several_flaws_are_all_reported) {
   auto facts = healthy();
   facts.version_num = 120000;
   facts.standby = true;
@@ -142,7 +142,7 @@ TEST(doctor_database, a_failed_connection_comes_with_advice) {
   const std::vector<std::pair<std::string_view, std::string_view>> cases{
       {"connection to server at \"127.0.0.1\", port 1 failed: Connection refused\n\tIs the server running on that host "
        "and accepting TCP/IP connections?",
-       "is PostgreSQL running there"},
+       "check that PostgreSQL is running there"},
       {"could not translate host name \"nowhere.invalid\" to address: Name or service not known", "check the host"},
       {"failed: FATAL:  password authentication failed for user \"x\"", "user and password"},
       {"failed: fe_sendauth: no password supplied", "user and password"},
@@ -165,7 +165,7 @@ TEST(doctor_database, a_failed_connection_comes_with_advice) {
   }
 }
 
-TEST(doctor_database, notifications_that_do_not_arrive_are_a_failure_unless_nobody_waits_for_them) {
+TEST(doctor_database, missing_notifications_are_a_failure_unless_poll_only) {
   using Mode = pg::Listener::Mode;
   EXPECT_EQ(assess_listen(ListenMode::kEnabled, Mode::kListening).status, Status::kOk);
   const auto polling = assess_listen(ListenMode::kEnabled, Mode::kPolling);
@@ -185,7 +185,7 @@ TEST(doctor_database, finds_the_tables_of_a_migration) {
   EXPECT_TRUE(tables_created_by("CREATE TABLE").empty());
 }
 
-TEST(doctor_database, a_connection_string_that_is_none_is_not_quoted) {
+TEST(doctor_database, an_invalid_connection_string_is_not_quoted) {
   for (const auto dsn : {"postgresql://u:geheim@[half/d", "user=u password='geheim", "postgresql://u:p@geheim@h/d"}) {
     const auto problem = dsn_problem(dsn);
     EXPECT_NE(problem, "") << dsn;

@@ -60,7 +60,7 @@ bool any_failed(std::span<const Finding> findings) {
 }
 
 std::string render_line(const Finding& finding, std::size_t check_width) {
-  // Capitals, so that the eye finds it in a terminal without colours.
+  // FAIL in capitals, so that it stands out in a terminal without colours.
   const auto status = finding.status == Status::kFail ? "FAIL" : word_of(finding.status);
   auto line = fmt::format("{:<4}  {:<{}}  {}", status, finding.check, check_width, finding.detail);
   if (!finding.fix.empty()) line += fmt::format(" → {}", finding.fix);
@@ -75,7 +75,7 @@ std::string render_json(std::span<const Finding> findings) {
     if (!finding.fix.empty()) entry["fix"] = finding.fix;
     out.push_back(std::move(entry));
   }
-  // A list in --json has the form that lists have in the API.
+  // Lists in --json have the same form as lists in the API.
   return json::serialize(json::object{{"items", std::move(out)}, {"nextCursor", nullptr}});
 }
 
@@ -99,13 +99,13 @@ Findings assess_config(const Result<Config>& config, const std::string& file) {
     auto problems = one_per_problem(config.error().message);
     if (problems.empty()) {
       problems.push_back(
-          failed("config", one_line(config.error().message), "name a file that can be read by --config"));
+          failed("config", one_line(config.error().message), "give --config a file that exists and can be read"));
     }
     return problems;
   }
   if (config->database.dsn.empty()) {
     return {failed("config", "database.dsn is not set",
-                   "set it in the file or as FENCEPOST_DATABASE_DSN; 'fencepost up' brings a database of its own")};
+                   "set it in the file or as FENCEPOST_DATABASE_DSN; 'fencepost up' starts a database of its own")};
   }
   return {passed("config", file.empty() ? "defaults and environment, no file" : file)};
 }

@@ -1,4 +1,4 @@
-// What `fencepost doctor` has to say: one finding per check, and how findings are shown. No I/O here.
+// The findings of `fencepost doctor`, one or more per check, and how they are shown. No I/O here.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Finding {
   std::string check;  // "database", "chain dev"
   Status status = Status::kOk;
   std::string detail;  // what was found; never a secret
-  std::string fix;     // how to mend it; empty when there is nothing to mend
+  std::string fix;     // how to fix it; empty if there is nothing to fix
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };
@@ -29,20 +29,20 @@ Finding passed(std::string check, std::string detail);
 Finding warned(std::string check, std::string detail, std::string fix);
 Finding failed(std::string check, std::string detail, std::string fix);
 
-// A warning is no failure.
+// True if a finding is a failure; warnings do not count.
 bool any_failed(std::span<const Finding> findings);
 
-// One line without a newline at its end, the check's name in a column of `check_width`:
-//   FAIL  email    smtp://mail:25: connection refused → is the mail server running?
+// One line without a trailing newline, the check's name in a column of `check_width`:
+//   FAIL  email    smtp://mail:25: connection refused → check that the mail server is running
 std::string render_line(const Finding& finding, std::size_t check_width);
 // [{"check": …, "status": "ok" | "warn" | "fail", "detail": …, "fix": … | null}, …], on one line.
 std::string render_json(std::span<const Finding> findings);
 
-// Text of a server or a library as part of a line: no control characters, valid UTF-8, not endless.
+// Makes text from a server or a library safe to print in one line: no control characters, valid UTF-8, cut if long.
 std::string one_line(std::string_view text);
 
-// `file` is where the configuration was read from; empty: there is none. A configuration that loads but names no
-// database fails too: a node cannot run without.
+// `file` is the configuration file; empty: none. A configuration without database.dsn fails too: a node needs a
+// database.
 Findings assess_config(const Result<Config>& config, const std::string& file);
 
 }  // namespace fencepost::doctor

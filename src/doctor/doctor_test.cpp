@@ -66,7 +66,7 @@ TEST(doctor, a_file_that_is_not_there_fails) {
   EXPECT_EQ(findings[0].detail, "cannot read \"/nowhere/f.yaml\": No such file or directory");
 }
 
-TEST(doctor, a_configuration_without_a_database_fails_and_tells_a_newcomer_of_up) {
+TEST(doctor, a_configuration_without_a_database_fails_and_suggests_up) {
   const auto findings = assess_config(load_config({}), "");
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].status, Status::kFail);
@@ -95,7 +95,7 @@ TEST(doctor, mail_is_judged_by_how_far_the_probe_came) {
       {{.authenticated = true},
        true,
        Status::kWarn,
-       "smtp://mail:25, not encrypted, logged in as me: the password travels in the clear",
+       "smtp://mail:25, not encrypted, logged in as me: the password is sent unencrypted",
        "TLS"},
       {{.encrypted = true}, true, Status::kFail, "smtp://mail:25 offers no login, but email.username is set", "587"},
       {{.failure = SmtpFailure::kUnreachable, .reason = "Connection refused"},
@@ -107,7 +107,7 @@ TEST(doctor, mail_is_judged_by_how_far_the_probe_came) {
        false,
        Status::kFail,
        "smtp://mail:25: no such host",
-       "look it up"},
+       "resolve it"},
       {{.failure = SmtpFailure::kTimeout, .reason = "x"},
        false,
        Status::kFail,
@@ -127,7 +127,7 @@ TEST(doctor, mail_is_judged_by_how_far_the_probe_came) {
        false,
        Status::kFail,
        "smtp://mail:25: 554 go away",
-       "may this machine use it"},
+       "accepts mail from this machine"},
   };
   for (const auto& [outcome, with_login, status, detail, in_fix] : cases) {
     EmailConfig email{.smtp_url = "smtp://mail:25", .from = "a@b.c"};

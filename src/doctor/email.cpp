@@ -14,18 +14,18 @@ std::string fix_for(SmtpFailure failure) {
     case SmtpFailure::kNone:
       return "";
     case SmtpFailure::kUnknownHost:
-      return "check the host in email.smtp_url, and that this machine can look it up";
+      return "check the host in email.smtp_url, and that this machine can resolve it";
     case SmtpFailure::kUnreachable:
-      return "is the mail server running, and the port right in email.smtp_url? many providers block port 25";
+      return "check that the mail server is running, and the port in email.smtp_url; many providers block port 25";
     case SmtpFailure::kTimeout:
-      return "is a firewall in between? port 465 wants smtps://, ports 25 and 587 smtp://; else raise email.timeout";
+      return "check for a firewall; use smtps:// for port 465, smtp:// for ports 25 and 587; or raise email.timeout";
     case SmtpFailure::kTls:
-      return "the certificate must be for this host, in date, and of an authority this machine trusts; "
-             "port 465 wants smtps://, ports 25 and 587 smtp://";
+      return "the certificate must be for this host, not expired, and signed by an authority that this machine trusts; "
+             "use smtps:// for port 465, smtp:// for ports 25 and 587";
     case SmtpFailure::kAuthentication:
-      return "check email.username and email.password; some providers want a password made for programs";
+      return "check email.username and email.password; some providers require an app password";
     case SmtpFailure::kRejected:
-      return "is this a mail server, and may this machine use it?";
+      return "check that this is a mail server, and that it accepts mail from this machine";
   }
   std::unreachable();
 }
@@ -47,13 +47,14 @@ Finding assess_email(const EmailConfig& email, const SmtpOutcome& outcome) {
   }
   if (!email.username.empty() && !outcome.authenticated) {
     return failed(kEmailCheck, fmt::format("{} offers no login, but email.username is set", email.smtp_url),
-                  outcome.encrypted ? "use the server's submission port (587 or 465), or unset email.username"
-                                    : "it may want TLS first: use the port that offers it, or unset email.username");
+                  outcome.encrypted
+                      ? "use the server's submission port (587 or 465), or unset email.username"
+                      : "the server may require TLS before login: use a port that offers TLS, or unset email.username");
   }
   auto detail =
       fmt::format("{}, {}{}", email.smtp_url, outcome.encrypted ? "TLS" : "not encrypted", login_text(email, outcome));
   if (outcome.authenticated && !outcome.encrypted) {
-    return warned(kEmailCheck, detail + ": the password travels in the clear",
+    return warned(kEmailCheck, detail + ": the password is sent unencrypted",
                   "use a port of the server that offers TLS");
   }
   return passed(kEmailCheck, std::move(detail));

@@ -1,4 +1,4 @@
-// Whether mail can be handed over. No mail is sent.
+// Checks that the mail server accepts a session. No mail is sent.
 #pragma once
 
 #include "config/config.hpp"
@@ -9,7 +9,7 @@ namespace fencepost::doctor {
 
 Finding assess_email(const EmailConfig& email, const SmtpOutcome& outcome);
 
-// Blocks as probe_smtp does. Without a mail server configured it asks nobody and says so.
+// Blocks as probe_smtp does. If no mail server is configured, passes without connecting and says so.
 Finding check_email(const EmailConfig& email);
 
 }  // namespace fencepost::doctor

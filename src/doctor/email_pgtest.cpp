@@ -49,7 +49,7 @@ TEST(smtp_probe, a_wrong_password_is_the_servers_535) {
   EXPECT_EQ(finding.detail.find("falsch"), std::string::npos);
 }
 
-TEST(smtp_probe, a_server_without_login_is_told_from_one_that_refuses_it) {
+TEST(smtp_probe, a_server_without_login_differs_from_a_refused_login) {
   const SmtpServer server;
   const auto finding = check_email(with_login(email_at(server.url()), "geheim"));
   EXPECT_EQ(finding.status, Status::kFail);
@@ -72,7 +72,7 @@ TEST(smtp_probe, uses_tls_where_it_is_offered) {
   }
 }
 
-TEST(smtp_probe, a_certificate_of_nobody_we_know_is_refused) {
+TEST(smtp_probe, a_certificate_of_an_unknown_authority_is_refused) {
   const TestCertificate certificate("localhost");
   for (const bool implicit : {false, true}) {
     const SmtpServer server({.certificate_file = certificate.certificate_file(),
@@ -101,7 +101,7 @@ TEST(smtp_probe, a_closed_port_is_refused) {
   EXPECT_EQ(finding.detail, fmt::format("smtp://127.0.0.1:{}: Connection refused", port));
 }
 
-TEST(smtp_probe, an_unknown_host_is_told_from_a_closed_port) {
+TEST(smtp_probe, an_unknown_host_differs_from_a_closed_port) {
   const auto outcome = probe_smtp(email_at("smtp://nowhere.invalid:25"));
   EXPECT_EQ(outcome.failure, SmtpFailure::kUnknownHost) << outcome.reason;
 }

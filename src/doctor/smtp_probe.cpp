@@ -18,7 +18,7 @@ constexpr std::size_t kLongestReply = 512;  // RFC 5321's limit
 
 using Curl = std::unique_ptr<CURL, decltype([](CURL* curl) { curl_easy_cleanup(curl); })>;
 
-// What the server said, one call per line.
+// The server's replies; libcurl calls once per line.
 struct Transcript {
   std::string last;
   int greetings = 0;  // lines with code 220: the greeting, and the answer to STARTTLS
@@ -62,7 +62,7 @@ void set_up(const Curl& curl, const EmailConfig& email, Transcript& transcript, 
   set(curl, CURLOPT_SSL_VERIFYHOST, 2L);
   set(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
   set(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
-  set(curl, CURLOPT_SERVER_RESPONSE_TIMEOUT, timeout_s);  // the only one that QUIT obeys
+  set(curl, CURLOPT_SERVER_RESPONSE_TIMEOUT, timeout_s);  // the only timeout that applies to QUIT
   set(curl, CURLOPT_HEADERFUNCTION, &on_reply);
   set(curl, CURLOPT_HEADERDATA, static_cast<void*>(&transcript));
   set(curl, CURLOPT_CUSTOMREQUEST, "NOOP");
@@ -73,7 +73,7 @@ void set_up(const Curl& curl, const EmailConfig& email, Transcript& transcript, 
   set(curl, CURLOPT_PASSWORD, password.c_str());
 }
 
-// The system's words where it has some, the server's where it refused, curl's otherwise.
+// The system's message if there is an errno, the server's reply if it refused, otherwise curl's message.
 std::string reason_of(const Curl& curl, SmtpFailure failure, CURLcode code, const Transcript& transcript,
                       std::string_view error_text) {
   long system_error = 0;
@@ -116,7 +116,7 @@ SmtpFailure smtp_failure_of(int curl_code) {
 
 SmtpOutcome probe_smtp(const EmailConfig& email, const std::string& ca_file) {
   initialise_once();
-  Transcript transcript;  // before the handle, whose end still hears the answer to QUIT
+  Transcript transcript;  // declared before the handle: destroying the handle still receives the reply to QUIT
   std::array<char, CURL_ERROR_SIZE> error_text{};
   const Curl curl(curl_easy_init());
   if (!curl) throw Exception(internal("curl", "libcurl does not start"));

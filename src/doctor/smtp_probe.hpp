@@ -1,5 +1,5 @@
-// Speaks with a mail server as far as one can without sending mail: connect, EHLO, TLS, AUTH if there is a user
-// name, NOOP, QUIT.
+// Opens a session with a mail server without sending mail: connect, EHLO, TLS, AUTH if there is a user name, NOOP,
+// QUIT.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@ enum class SmtpFailure { kNone, kUnknownHost, kUnreachable, kTimeout, kTls, kAut
 
 struct SmtpOutcome {
   SmtpFailure failure = SmtpFailure::kNone;
-  std::string reason;          // of the failure: the system's, curl's or the server's words
+  std::string reason;          // why it failed: the message of the system, of curl or of the server
   bool encrypted = false;      // smtps, or STARTTLS was offered and done
-  bool authenticated = false;  // false with a user name and no failure: the server does not offer AUTH at all
+  bool authenticated = false;  // false, with a user name and no failure: the server does not offer AUTH
 };
 
 // What a libcurl result code means.
 SmtpFailure smtp_failure_of(int curl_code);
 
-// Blocks for at most `email.timeout`, and as long again where the server does not answer to QUIT. Call it on a
-// thread that may block; several may call at once. Certificates are verified, against those in `ca_file` if one is
-// given and the system's otherwise; proxies of the environment are not used.
+// Blocks for at most `email.timeout`, and as long again if the server does not answer QUIT. Any thread that may block;
+// calls may overlap. Verifies certificates against `ca_file`, or the system's authorities if it is empty. Ignores the
+// proxies of the environment.
 SmtpOutcome probe_smtp(const EmailConfig& email, const std::string& ca_file = "");
 
 }  // namespace fencepost

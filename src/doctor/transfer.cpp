@@ -44,26 +44,27 @@ Finding assess_transfers(const TransferFacts& facts, const Config& config) {
   const auto standing = fmt::format("{} waiting (the oldest for {}, {} with a retry due), {} approved", pool.waiting,
                                     in_words(pool.oldest_waiting.value_or(0ms)), pool.retries_due, pool.approved);
   if (facts.nodes == 0 && pool.waiting + pool.approved > 0) {
-    return failed(kTransferCheck, standing + "; no node is running", "start one: fencepost serve");
+    return failed(kTransferCheck, standing + "; no node is running", "start a node: fencepost serve");
   }
   if (pool.oldest_due && *pool.oldest_due > late) {
     return failed(
         kTransferCheck, fmt::format("{}; the oldest has been due for {}", standing, in_words(*pool.oldest_due)),
-        fmt::format("{} node(s) run, but their coordinator does not get to it: look for transfer_coordinator in "
-                    "their logs, and for locks in the database",
+        fmt::format("{} node(s) run, but none processes it: look for transfer_coordinator in their logs, and for "
+                    "locks in the database",
                     facts.nodes));
   }
   if (pool.oldest_approved && *pool.oldest_approved > std::max(late, kUnfinished)) {
-    return failed(kTransferCheck,
-                  fmt::format("{}; transfer {} has been approved for {}, and is not completed", standing,
-                              pool.oldest_approved_id.value().to_string(), in_words(*pool.oldest_approved)),
-                  "look for its id in the nodes' logs: PostgreSQL refuses it, or somebody keeps an account locked");
+    return failed(
+        kTransferCheck,
+        fmt::format("{}; transfer {} has been approved for {} and is not completed", standing,
+                    pool.oldest_approved_id.value().to_string(), in_words(*pool.oldest_approved)),
+        "look for its id in the nodes' logs: PostgreSQL refuses it, or another session holds a lock on an account");
   }
   if (config.database.listen == ListenMode::kEnabled && facts.listeners < facts.nodes) {
     return warned(kTransferCheck,
-                  fmt::format("{}; of {} node(s) {} listen on {}: the others come late", standing, facts.nodes,
-                              facts.listeners, transfer::kWorkChannel),
-                  "look for `listener` in their logs; a pooler in transaction mode swallows notifications");
+                  fmt::format("{}; of {} node(s) {} listen on {}: the others find due transfers late, by polling",
+                              standing, facts.nodes, facts.listeners, transfer::kWorkChannel),
+                  "look for `listener` in their logs; a pooler in transaction mode drops notifications");
   }
   const auto mode = config.transfer.event_pool_enabled ? "pool" : "sync";
   return passed(kTransferCheck, fmt::format("{}; {} node(s), {} listening on {}; without a mode a transfer is {}",

@@ -1,4 +1,4 @@
-// Whether transfers in the pool are served: what the economy's tables say about the nodes that should do it.
+// Checks that nodes process the transfers in the pool, from the economy's tables and the nodes' sessions.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@ namespace fencepost::doctor {
 
 struct TransferFacts {
   transfer::PoolState pool;
-  std::size_t nodes = 0;      // that have shown themselves lately
+  std::size_t nodes = 0;      // with a recent heartbeat
   std::size_t listeners = 0;  // sessions of nodes that listen on the channel of due transfers
 };
 
-// One finding. A transfer that has been due for long means that no coordinator runs; a node that does not listen comes
-// late; one that waits is no fault.
+// One finding. A transfer that has been due for long is a failure: no coordinator processes it. A node that does not
+// listen is a warning: it finds due transfers late. A transfer that waits for its checks is normal.
 Finding assess_transfers(const TransferFacts& facts, const Config& config);
 
-// Asks the database. Blocks; a database that cannot be asked is a warning here, and a failure of "database".
+// Asks the database. Blocks. An unreachable database is only a warning here: the check "database" reports the failure.
 Findings check_transfers(const Config& config);
 
 }  // namespace fencepost::doctor
