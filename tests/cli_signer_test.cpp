@@ -68,7 +68,7 @@ TEST_F(CliSigner, a_new_key_is_in_a_file_that_others_can_open_and_other_users_ca
   const auto again = signer({"new", "--password-file", password_file_.string()});
   ASSERT_EQ(again.status.code, 0) << again.err;
   EXPECT_THAT(again.out, StartsWith("address  0x"));
-  EXPECT_THAT(again.out, HasSubstr("Keep a copy of the file"));
+  EXPECT_THAT(again.out, HasSubstr("Back up the file"));
   EXPECT_EQ(key_files().size(), 2U);
 }
 
@@ -162,16 +162,16 @@ TEST_F(CliSigner, on_a_terminal_it_asks_for_the_password_twice_and_does_not_show
   Terminal mistyped(command);
   ASSERT_TRUE(mistyped.shows("Password for the key file: ")) << mistyped.screen();
   mistyped.type("hunter2\n");
-  ASSERT_TRUE(mistyped.shows("The same again: ")) << mistyped.screen();
+  ASSERT_TRUE(mistyped.shows("Repeat the password: ")) << mistyped.screen();
   mistyped.type("hunter3\n");
   EXPECT_EQ(mistyped.end(), 2);
-  EXPECT_THAT(mistyped.screen(), HasSubstr("not the same"));
+  EXPECT_THAT(mistyped.screen(), HasSubstr("the two passwords differ"));
   EXPECT_TRUE(key_files().empty());
 
   Terminal typed(command);
   ASSERT_TRUE(typed.shows("Password for the key file: ")) << typed.screen();
   typed.type("hunter2\n");
-  ASSERT_TRUE(typed.shows("The same again: ")) << typed.screen();
+  ASSERT_TRUE(typed.shows("Repeat the password: ")) << typed.screen();
   typed.type("hunter2\n");
   EXPECT_EQ(typed.end(), 0) << typed.screen();
   EXPECT_THAT(typed.screen(), Not(HasSubstr("hunter2")));

@@ -102,14 +102,14 @@ TEST_F(CliTransfer, money_is_made_moved_and_accounted_for) {
   const auto statement = out_of({"statement", "--guild", "7", "--member", "1"});
   EXPECT_THAT(statement, ContainsRegex("\n" + ledger_id + " +20.*  transfer +-40 +60 +2 .* rent\n"));
   EXPECT_EQ(std::ranges::count(statement, '\n'), 3);
-  EXPECT_THAT(out_of({"statement", "--guild", "7", "--member", "1", "--limit", "1"}), HasSubstr("and more"));
+  EXPECT_THAT(out_of({"statement", "--guild", "7", "--member", "1", "--limit", "1"}), HasSubstr("there are more"));
   EXPECT_EQ(json_of({"statement", "--guild", "7", "--member", "0"}).at("items").as_array().size(), 1U)
       << "where it came from";
   const auto csv = run({"statement", "--guild", "7", "--member", "1", "--csv", "--limit", "1"});
   EXPECT_THAT(csv.out, StartsWith("ledgerId,createdAt,kind,"));
   EXPECT_THAT(csv.out, HasSubstr(",transfer,-40,60,2,"));
   EXPECT_EQ(std::ranges::count(csv.out, '\n'), 2);
-  EXPECT_THAT(csv.err, HasSubstr("and more"));
+  EXPECT_THAT(csv.err, HasSubstr("there are more"));
   EXPECT_THAT(run({"statement", "--guild", "7", "--member", "1", "--csv"}).err, IsEmpty());
 
   const auto burnt = out_of({"burn", "--guild", "7", "--member", "2", "--amount", "15", "--reason", "fine"});

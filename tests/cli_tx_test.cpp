@@ -144,7 +144,7 @@ TEST(cli_tx, lists_what_is_asked_for) {
   EXPECT_THAT(all, StartsWith("TX ID"));
   EXPECT_THAT(all, ContainsRegex(ids[0] + "  CONFIRMED  31337  0      0xf39fd6e5….266  0x00000000….000  1 wei  a"));
   EXPECT_EQ(std::ranges::count(all, '\n'), 5);
-  EXPECT_THAT(out_of(cluster, {"tx", "list", "--limit", "2"}), HasSubstr("and more: raise --limit\n"));
+  EXPECT_THAT(out_of(cluster, {"tx", "list", "--limit", "2"}), HasSubstr("there are more: raise --limit\n"));
   const auto page = json_of(cluster, {"tx", "list", "--signer", kWritten, "--state", "CONFIRMED"});
   EXPECT_TRUE(page.at("nextCursor").is_null());
   const auto& of_one = page.at("items").as_array();
@@ -242,7 +242,7 @@ TEST(cli_tx, what_goes_wrong_says_so_and_has_its_exit_code) {
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "0");
   const auto nowhere = fencepost({"tx", "list"}, {"FENCEPOST_URL=", "FENCEPOST_API_KEY="});
   EXPECT_EQ(nowhere.status.code, 2);
-  EXPECT_THAT(nowhere.err, HasSubstr("which node?"));
+  EXPECT_THAT(nowhere.err, HasSubstr("the URL of the node is not known"));
   EXPECT_THAT(fencepost({"--help"}).out, HasSubstr("Exit codes:"));
 }
 

@@ -141,7 +141,7 @@ TEST_F(Up, commands_find_it_in_var_unless_a_flag_or_the_environment_names_anothe
   EXPECT_TRUE(up.interrupt().success());
   const auto down = run_here({"tx", "list"}, {"FENCEPOST_URL=", "FENCEPOST_API_KEY="});
   EXPECT_EQ(down.status.code, 2);
-  EXPECT_THAT(down.err, HasSubstr("No 'up' runs in ./var"));
+  EXPECT_THAT(down.err, HasSubstr("No 'fencepost up' is running in ./var"));
 }
 
 TEST_F(Up, the_environment_is_heard_and_a_variable_that_no_key_has_is_a_warning) {

@@ -20,7 +20,7 @@ Error bad_amount(std::string_view text) {
                  fmt::format("expected an amount such as 1000, 0x3e8, 30gwei or 1.5ether, got {}", quote(text)));
 }
 
-// The digits with the point moved to the right by so many places; empty when that leaves a part of a wei.
+// The digits with the decimal point moved right by `places`; empty if the result is not a whole number of wei.
 std::string shift_point(std::string_view digits, std::size_t places) {
   const auto point = digits.find('.');
   if (point == std::string_view::npos) return std::string(digits) + (digits == "0" ? "" : std::string(places, '0'));

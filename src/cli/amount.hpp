@@ -1,4 +1,4 @@
-// Amounts of ether as people write and read them.
+// Amounts of ether as users type and read them.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace fencepost::cli {
 
-// "1000" and "0x3e8" are wei; "1.5ether", "30gwei" and "7wei" say so. kInvalid `bad_amount` for anything else, for
-// parts of a wei and for more than 256 bits.
+// "1000" and "0x3e8" are wei; "1.5ether", "30gwei" and "7wei" name their unit. kInvalid `bad_amount` for anything else,
+// for a fraction of a wei and for more than 256 bits.
 Result<Uint256> parse_amount(std::string_view text);
 
-// "1.5 ether", or "1000 wei" when it is less than a millionth of one.
+// "1.5 ether", or "1000 wei" for less than a millionth of an ether.
 std::string amount_text(const Uint256& wei);
 
 }  // namespace fencepost::cli

@@ -35,7 +35,7 @@ TEST(amount, is_read_with_and_without_a_unit) {
   }
 }
 
-TEST(amount, that_is_none_is_refused) {
+TEST(amount, text_that_is_not_an_amount_is_refused) {
   for (const auto* text : {"", "ether", ".5ether", "1.ether", "1.5", "1.5wei", "01ether", "00.1ether", "1e18", "-1",
                            "+1", "1 ether", "1.0000000000000000001ether", "1.2.3ether", "0x1gwei",
                            "115792089237316195423570985008687907853269984665640564039457584007913129639936",

@@ -29,7 +29,7 @@ ApiAccess given_by_environment(const std::map<std::string, std::string>& environ
           "FENCEPOST_URL", "FENCEPOST_API_KEY"};
 }
 
-// What `access` lacks, it takes from `other`.
+// Fills the empty members of `access` from `other`.
 void fill_in(ApiAccess& access, ApiAccess other) {
   if (access.url.empty()) {
     access.url = std::move(other.url);
@@ -42,13 +42,13 @@ void fill_in(ApiAccess& access, ApiAccess other) {
 }
 
 Error incomplete(const ApiAccess& access, const std::string& usual_data_dir) {
-  auto found = fmt::format("No 'up' runs in ./{}.", usual_data_dir);
+  auto found = fmt::format("No 'fencepost up' is running in ./{}.", usual_data_dir);
   if (!access.url.empty()) found = access.url_from + " gives a URL without a key.";
   if (!access.api_key.empty()) found = access.key_from + " gives a key without a URL.";
   return invalid("api_unknown",
-                 fmt::format("which {}? {} Give --data-dir of an 'up' that runs, or --url and --api-key, or "
+                 fmt::format("the {} is not known. {} Give --data-dir of a running 'up', or --url and --api-key, or "
                              "set FENCEPOST_URL and FENCEPOST_API_KEY",
-                             access.url.empty() ? "node" : "API key", found));
+                             access.url.empty() ? "URL of the node" : "API key", found));
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ Result<ApiAccess> find_api(const ApiFlags& flags, const std::map<std::string, st
     fill_in(access, std::move(*up));
   }
   fill_in(access, given_by_environment(environment));
-  // Only as a whole: the key of one node is not for another.
+  // URL and key only together: the key of one node must not be sent to another.
   if (access.url.empty() && access.api_key.empty() && std::filesystem::exists(up_json_file(usual_data_dir))) {
     auto up = announced_by_up(usual_data_dir);
     if (!up) return fail(up.error());

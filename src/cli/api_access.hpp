@@ -9,17 +9,17 @@
 
 namespace fencepost::cli {
 
-// What the command line says about it.
+// The flags of the command line; empty: not given.
 struct ApiFlags {
   std::string url;
   std::string api_key;
-  std::string data_dir;  // of a running `up`, which announces both in its up.json
+  std::string data_dir;  // of a running `up`, whose up.json holds URL and key
 };
 
 struct ApiAccess {
   std::string url;  // without a slash at the end
   Secret api_key;
-  // What gave each, for messages: "--url", "FENCEPOST_API_KEY", "var/up.json".
+  // The source of each, for messages: "--url", "FENCEPOST_API_KEY", "var/up.json".
   std::string url_from = {};
   std::string key_from = {};
 
@@ -27,9 +27,9 @@ struct ApiAccess {
   std::string from() const;
 };
 
-// Each of URL and key from the first that has it: its flag, --data-dir, the environment (FENCEPOST_URL,
-// FENCEPOST_API_KEY), and if none of these has either, an `up` that runs in its usual place. Errors: `api_unknown` says
-// how to give what is missing; `not_up` when nothing runs where --data-dir points.
+// URL and key each come from the first source that has it: its flag, --data-dir, the environment (FENCEPOST_URL,
+// FENCEPOST_API_KEY). If none of these has either, both come from an `up` that runs in ./var. Errors: `api_unknown` if
+// URL or key is missing; `not_up` if no `up` runs where --data-dir points.
 Result<ApiAccess> find_api(const ApiFlags& flags, const std::map<std::string, std::string>& environment,
                            const std::string& usual_data_dir = "var");
 

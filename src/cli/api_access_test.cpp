@@ -51,7 +51,7 @@ TEST_F(FindApiTest, a_flag_beats_data_dir_beats_the_environment_beats_the_usual_
   expect_access(find({}, {}, usual), "http://127.0.0.1:2", "fp_usual");
 }
 
-TEST_F(FindApiTest, says_what_gave_url_and_key) {
+TEST_F(FindApiTest, names_the_source_of_url_and_key) {
   const auto up = up_in("up", kUp);
   const auto usual = up_in("usual", kUp);
   const Environment environment{{"FENCEPOST_URL", "http://env/"}, {"FENCEPOST_API_KEY", "fp_env"}};
@@ -65,7 +65,7 @@ TEST_F(FindApiTest, says_what_gave_url_and_key) {
   EXPECT_EQ(from({}, {}), usual + "/up.json");
 }
 
-TEST_F(FindApiTest, the_key_found_by_chance_is_not_sent_to_a_url_given_by_hand) {
+TEST_F(FindApiTest, the_key_of_a_running_up_is_not_sent_to_another_url) {
   const auto usual = up_in("usual", kUp);
   const auto access = find({.url = "http://elsewhere", .api_key = "", .data_dir = ""}, {}, usual);
   ASSERT_FALSE(access.has_value());
@@ -76,11 +76,12 @@ TEST_F(FindApiTest, says_what_is_missing) {
   const auto message = [&](const ApiFlags& flags, const Environment& environment) {
     return find(flags, environment, empty_dir()).error().message;
   };
-  EXPECT_TRUE(message({}, {}).starts_with("which node? No 'up' runs in ./")) << message({}, {});
+  EXPECT_TRUE(message({}, {}).starts_with("the URL of the node is not known. No 'fencepost up' is running in ./"))
+      << message({}, {});
   EXPECT_TRUE(message({.url = "http://x", .api_key = "", .data_dir = ""}, {})
-                  .starts_with("which API key? --url gives a URL without a key."));
+                  .starts_with("the API key is not known. --url gives a URL without a key."));
   EXPECT_TRUE(message({}, {{"FENCEPOST_API_KEY", "k"}})
-                  .starts_with("which node? FENCEPOST_API_KEY gives a key without a URL."));
+                  .starts_with("the URL of the node is not known. FENCEPOST_API_KEY gives a key without a URL."));
   EXPECT_EQ(find({.url = "", .api_key = "", .data_dir = empty_dir()}, {}, empty_dir()).error().code, "not_up");
 }
 

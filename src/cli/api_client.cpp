@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMaxAnswerBytes = 64 << 20;
 constexpr auto kBadAnswer = "bad_answer";
 
-// Printable, since it goes to a terminal and may quote a contract. With the code to look up in the documentation, and
-// the request's id to look up in the server's log.
+// Makes the message printable: it goes to a terminal and may quote a contract. Adds the error code, for the
+// documentation, and the request's id, for the server's log.
 Error for_terminal(const Error& problem, const http::ClientResponse& response) {
   Error out{problem.kind, problem.code, printable(problem.message), {{"code", printable(problem.code)}}, {}, {}};
   for (const auto& [key, value] : problem.context) out.with(printable(key), printable(value));
@@ -36,12 +36,12 @@ awaitable<Result<http::ClientResponse>> send(http::ClientRequest request) {
   co_return response;
 }
 
-// Which node was asked, and what named it: where it is the wrong one, that is what to correct.
+// Adds the URL's source to the error, so that the user knows what to correct if it is the wrong node.
 Error naming(const ApiAccess& access, Error error) {
   error.with("url", access.url);
   if (access.url_from.empty()) return error;
   const bool stale = access.url_from.ends_with("up.json") && error.kind != ErrorKind::kUnauthenticated;
-  return std::move(error.with("url from", access.from() + (stale ? ": does that 'up' still run?" : "")));
+  return std::move(error.with("url from", access.from() + (stale ? ": check that this 'up' is still running" : "")));
 }
 
 Result<http::ClientResponse> call(const ApiAccess& access, http::ClientRequest request) {
@@ -101,8 +101,8 @@ Result<json::value> read_answer(const http::ClientResponse& response) {
   } else if (const auto problem = http::read_problem(response)) {
     return fail(for_terminal(*problem, response));
   }
-  return fail(unavailable(kBadAnswer, fmt::format("the server's answer (status {}) is not one of Fencepost's: does "
-                                                  "the URL point to a node?",
+  return fail(unavailable(kBadAnswer, fmt::format("the server's answer (status {}) is not from Fencepost: check that "
+                                                  "the URL is that of a node",
                                                   response.status)));
 }
 

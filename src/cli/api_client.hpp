@@ -1,4 +1,4 @@
-// The API of a running node, for commands: one blocking call at a time.
+// Client of a running node's API, for commands. Each call blocks; one call at a time.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,11 @@ class Api {
  public:
   virtual ~Api() = default;
 
-  // The body of a successful answer. Otherwise the problem the server reports, with its sentence, and its code, its
-  // facts and the request's id as context, fit for a terminal; or that of http::Client::send; or kUnavailable
-  // `bad_answer` when it is none of ours.
+  // The body of a successful answer. Errors: the problem that the server reports, printable, with its code, its facts
+  // and the request's id as context; those of http::Client::send; kUnavailable `bad_answer` if the answer is not from
+  // Fencepost.
   virtual Result<boost::json::value> get(const std::string& target, std::chrono::milliseconds timeout) = 0;
-  // `repeatable`: doing it twice is like doing it once, so a lost answer may be asked for again.
+  // `repeatable`: the request is idempotent, so it may be sent again if its answer is lost.
   virtual Result<boost::json::value> post(const std::string& target, const boost::json::value& body,
                                           bool repeatable) = 0;
 
@@ -35,14 +35,14 @@ class ApiClient final : public Api {
   using Api::get;
   Result<boost::json::value> get(const std::string& target, std::chrono::milliseconds timeout) override;
   Result<boost::json::value> post(const std::string& target, const boost::json::value& body, bool repeatable) override;
-  // A successful answer that is no JSON, as it came. Errors: as get.
+  // A successful answer that is not JSON, unchanged. Errors: as get.
   Result<http::ClientResponse> get_file(const std::string& target);
 
  private:
   ApiAccess access_;
 };
 
-// What an answer means: its JSON, or the error it reports.
+// The JSON of an answer, or the error that it reports.
 Result<boost::json::value> read_answer(const http::ClientResponse& response);
 
 }  // namespace fencepost::cli

@@ -29,7 +29,7 @@ TEST(read_answer, turns_a_problem_into_its_error_fit_for_a_terminal) {
           {"code", "request_conflict"}, {"txId", "t"}, {"nonce", "7"}, {"reason", " "}, {"X-Request-Id", "r-1"}}));
 }
 
-TEST(read_answer, that_is_not_ours_says_so) {
+TEST(read_answer, an_answer_not_from_fencepost_is_an_error) {
   for (const auto& [status, body] : {std::pair{200U, "<html>"}, std::pair{502U, "<html>"}, std::pair{404U, "{}"},
                                      std::pair{500U, ""}, std::pair{400U, "[]"}}) {
     const auto strange = answer(status, body);
@@ -38,7 +38,7 @@ TEST(read_answer, that_is_not_ours_says_so) {
   }
 }
 
-TEST(api_client, a_node_that_is_not_there_is_an_error_with_its_url) {
+TEST(api_client, an_unreachable_node_is_an_error_with_its_url) {
   ApiClient client({"http://127.0.0.1:1", Secret("fp_secret")});
   const auto answer = client.get("/api/v1/tx");
   ASSERT_FALSE(answer.has_value());
@@ -47,12 +47,12 @@ TEST(api_client, a_node_that_is_not_there_is_an_error_with_its_url) {
   EXPECT_NE(answer.error().to_string().find("http://127.0.0.1:1"), std::string::npos);
 }
 
-TEST(api_client, says_what_named_the_node_that_is_not_there) {
+TEST(api_client, the_error_for_an_unreachable_node_names_the_source_of_the_url) {
   ApiClient client({"http://127.0.0.1:1", Secret("fp_secret"), "var/up.json", "var/up.json"});
   const auto answer = client.get("/api/v1/tx");
   ASSERT_FALSE(answer.has_value());
   EXPECT_EQ(answer.error().context.back(),
-            (std::pair<std::string, std::string>{"url from", "var/up.json: does that 'up' still run?"}));
+            (std::pair<std::string, std::string>{"url from", "var/up.json: check that this 'up' is still running"}));
 }
 
 }  // namespace

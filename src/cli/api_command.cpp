@@ -21,7 +21,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kPage = 200;  // the most that the API gives at once
+constexpr std::size_t kPage = 200;  // the API's largest page
 
 }  // namespace
 
@@ -84,7 +84,7 @@ void print_list(const ItemList& list, bool as_json, std::string_view none, std::
     fmt::print("{}\n", none);
   } else {
     fmt::print("{}", table(list.items));
-    if (!list.next_cursor.empty()) fmt::print("and more: raise --limit\n");
+    if (!list.next_cursor.empty()) fmt::print("there are more: raise --limit\n");
   }
 }
 

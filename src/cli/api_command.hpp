@@ -1,4 +1,4 @@
-// What commands that ask a node have in common.
+// Helpers for commands that call a node's API.
 #pragma once
 
 #include <chrono>
@@ -20,13 +20,13 @@ namespace fencepost::cli {
 Result<ApiClient> connect(const ApiFlags& flags);
 
 void print_json(const boost::json::value& value);
-// Lists in --json have the form that they have in the API.
+// Lists in --json have the same form as in the API.
 boost::json::object json_list(boost::json::array items, boost::json::value next_cursor = nullptr);
-// Prints an answer, as JSON or as `text` makes it for people, and returns kExitDone; reports the error if it is one.
+// Prints an answer, as JSON or as the text that `text` returns, and returns kExitDone; reports an error.
 int show_answer(const Result<boost::json::value>& answer, bool as_json,
                 const std::function<std::string(const boost::json::value&)>& text);
 
-// An id for a request whose caller gave none.
+// A new id for a request without one.
 std::string new_request_id();
 
 // "2m"; none for "". Errors: those of parse_duration.
@@ -34,12 +34,14 @@ Result<std::optional<std::chrono::milliseconds>> read_timeout(const std::string&
 
 struct ItemList {
   boost::json::array items;
-  std::string next_cursor;  // where the items beyond the limit begin; empty: there are none
+  std::string next_cursor;  // of the items beyond the limit; empty: there are none
 };
-// Page after page, up to `limit` items. `target` says where a page of so many is, from the cursor on ("": the first).
+// Reads page after page, up to `limit` items. `target` returns the path of a page, given its size and its cursor
+// (empty: the first page).
 Result<ItemList> read_pages(Api& api, std::size_t limit,
                             const std::function<std::string(std::size_t limit, const std::string& cursor)>& target);
-// As JSON, {"items": […], "nextCursor": …}; or for people: `none`, or a table and whether that is all.
+// Prints JSON, {"items": […], "nextCursor": …}; or text: `none` for an empty list, otherwise a table and, if there are
+// more items, a line that says so.
 void print_list(const ItemList& list, bool as_json, std::string_view none,
                 std::string (*table)(const boost::json::array&));
 

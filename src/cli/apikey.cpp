@@ -1,4 +1,4 @@
-// `fencepost apikey …`: API keys, directly in the database.
+// `fencepost apikey …`: manages API keys directly in the database.
 #include <fmt/format.h>
 
 #include <boost/json/serialize.hpp>
@@ -49,7 +49,7 @@ std::optional<std::vector<std::string>> unless_empty(const std::vector<std::stri
   return list.empty() ? std::nullopt : std::optional(list);
 }
 
-// As they are stored, from any form people write.
+// Addresses in the form in which they are stored.
 Result<std::vector<std::string>> stored_addresses(const std::vector<std::string>& written) {
   std::vector<std::string> out;
   for (const auto& text : written) {
@@ -145,7 +145,7 @@ int create_key(const KeyCreateFlags& flags) {
     out["key"] = made->text.reveal();
     fmt::print("{}\n", json::serialize(out));
   } else {
-    fmt::print("key id  {}\nkey     {}\n\nThe key is shown only now; keep it safe.\n", made->key.key_id.to_string(),
+    fmt::print("key id  {}\nkey     {}\n\nThe key is shown only once: store it safely.\n", made->key.key_id.to_string(),
                made->text.reveal());
   }
   return kExitDone;
@@ -175,20 +175,20 @@ int revoke_key(const KeyRevokeFlags& flags) {
     return with_database(database->config, [&](pg::Pool& pool) { return revoke_key_in(pool, *id); });
   });
   if (!revoked) return report(revoked.error());
-  if (!*revoked) return report(not_found("no_such_key", "there is no active key with this id"));
+  if (!*revoked) return report(not_found("no_such_key", "no active key has this id"));
   fmt::print("revoked {}\n", flags.key_id);
   return kExitDone;
 }
 
 void add_key_create(CLI::App& apikey, Run& run) {
   const auto [command, flags] =
-      add_verb<KeyCreateFlags>(apikey, run, "create", "Make a key and show it, once", create_key);
+      add_verb<KeyCreateFlags>(apikey, run, "create", "Create a key and show it once", create_key);
   add_config_flags(command, flags->config);
-  command.add_option("--label", flags->label, "What it is for")->required();
-  command.add_option("--scope", flags->scopes, "admin or <domain>:read|write|operate; several allowed")->required();
-  command.add_option("--signer", flags->signers, "Only for this signer; several allowed");
-  command.add_option("--guild", flags->guilds, "Only for this guild; several allowed");
-  command.add_option("--expires-in", flags->expires_in, "For example 12h or 30d; default: never");
+  command.add_option("--label", flags->label, "What the key is for")->required();
+  command.add_option("--scope", flags->scopes, "admin or <domain>:read|write|operate; may be repeated")->required();
+  command.add_option("--signer", flags->signers, "Restrict the key to this signer; may be repeated");
+  command.add_option("--guild", flags->guilds, "Restrict the key to this guild; may be repeated");
+  command.add_option("--expires-in", flags->expires_in, "Lifetime, such as 12h or 30d; default: never expires");
   add_json_flag(command, flags->json);
 }
 
@@ -203,9 +203,9 @@ void add_apikey(CLI::App& noun, Run& run) {
   add_json_flag(list.command, list.flags->json);
 
   const auto revoke =
-      add_verb<KeyRevokeFlags>(noun, run, "revoke", "Make a key useless, at once and for good", revoke_key);
+      add_verb<KeyRevokeFlags>(noun, run, "revoke", "Revoke a key, immediately and permanently", revoke_key);
   add_config_flags(revoke.command, revoke.flags->config);
-  revoke.command.add_option("key-id", revoke.flags->key_id, "As shown by list")->required();
+  revoke.command.add_option("key-id", revoke.flags->key_id, "Id of the key, as shown by list")->required();
 }
 
 }  // namespace fencepost::cli

@@ -25,17 +25,17 @@ struct Noun {
   void (*add)(CLI::App& noun, Run& run);
 };
 
-// ./fp reads the names from here: it hands every one of them to this program.
+// ./fp reads the names from this table and passes these commands to this program.
 constexpr Noun kNouns[] = {
     {"up", "Start everything on this machine: PostgreSQL, a dev chain, Fencepost", add_up},
     {"serve", "Run a node against your own PostgreSQL", add_serve},
     {"migrate", "Bring the database's schema up to date", add_migrate},
-    {"doctor", "Check configuration, database, chains and mail, and say how to fix them", add_doctor},
+    {"doctor", "Check configuration, database, chains and mail, and say how to fix problems", add_doctor},
     {"config", "Show the configuration in force, secrets masked", add_config},
-    {"apikey", "Make, list and revoke API keys", add_apikey},
-    {"tx", "Send transactions, follow them, and fix what is stuck", add_tx},
-    {"signer", "Make, import and list signing keys, and fix a signer's nonces", add_signer},
-    {"transfer", "Have members pay each other, follow it, and audit the money", add_transfer},
+    {"apikey", "Create, list and revoke API keys", add_apikey},
+    {"tx", "Send transactions, follow them, and fix stuck ones", add_tx},
+    {"signer", "Create, import and list signing keys, and fix a signer's nonces", add_signer},
+    {"transfer", "Transfer money between members, follow transfers, and audit the books", add_transfer},
 };
 
 std::string version_line() {

@@ -1,4 +1,4 @@
-// `fencepost config`: the configuration in force.
+// `fencepost config`: shows the configuration in force.
 #include "config/config.hpp"
 
 #include <fmt/format.h>

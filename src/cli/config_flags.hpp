@@ -1,4 +1,4 @@
-// Which configuration, and with it which database, a command uses.
+// The flags that choose the configuration, and with it the database, of a command.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct ConfigFlags {
 // The configuration with the flags on top. Errors: as load_command_config, and as read_up_json for --data-dir.
 Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required, KeyFiles keys = KeyFiles::kClosed);
 
-// On stderr, a line each.
+// Prints the warnings on stderr, one line each.
 void print_warnings(const Config& config);
 
 }  // namespace fencepost::cli

@@ -22,7 +22,7 @@ std::string file_of(const ConfigFlags& flags, const Environment& environment) {
   return flags.config_file.empty() ? variable(environment, "FENCEPOST_CONFIG") : flags.config_file;
 }
 
-// Requires: something named it.
+// The source of database.dsn. Requires: database.dsn is set.
 std::string dsn_from(const ConfigFlags& flags, const Environment& environment) {
   if (!flags.dsn.empty()) return "--dsn";
   if (!flags.data_dir.empty()) return fmt::format("{} (--data-dir)", up_json_file(flags.data_dir).string());
@@ -40,7 +40,7 @@ Result<DatabaseChoice> find_database(const ConfigFlags& flags, KeyFiles keys, co
   const auto environment = process_environment();
   if (!config->database.dsn.empty()) return DatabaseChoice{std::move(*config), dsn_from(flags, environment)};
   const auto up = up_json_file(usual_data_dir);
-  // A configuration without a database is a mistake in it: another database is not what its user means.
+  // A configuration file without database.dsn is an error: do not fall back to the database of an `up`.
   if (!file_of(flags, environment).empty() || !std::filesystem::exists(up)) {
     return DatabaseChoice{std::move(*config), ""};
   }
@@ -62,9 +62,10 @@ Result<DatabaseChoice> need_database(const ConfigFlags& flags) {
   if (!found) return found;
   print_warnings(found->config);
   if (!found->from.empty()) return found;
-  return fail(invalid("no_database",
-                      "which database? Give --dsn, a --config with database.dsn, or --data-dir of a running 'up'; or "
-                      "set FENCEPOST_DATABASE_DSN"));
+  return fail(
+      invalid("no_database",
+              "no database is given. Give --dsn, a --config with database.dsn, or --data-dir of a running 'up'; or "
+              "set FENCEPOST_DATABASE_DSN"));
 }
 
 }  // namespace fencepost::cli

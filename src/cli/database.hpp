@@ -1,4 +1,4 @@
-// The database of a command that works on one directly, without a node.
+// The database of a command that works on it directly, without a node.
 #pragma once
 
 #include <exception>
@@ -14,20 +14,20 @@ namespace fencepost::cli {
 
 struct DatabaseChoice {
   Config config;
-  std::string from;  // what named database.dsn, for messages: "--dsn", "var/up.json"; empty: nothing did
+  std::string from;  // the source of database.dsn, for messages: "--dsn", "var/up.json"; empty: not set
 };
 
-// database.dsn from the first that names one: --dsn or --data-dir, the environment, the configuration file, and if no
-// file was given either, an `up` that runs in its usual place. Errors: as load.
+// database.dsn from the first source that has one: --dsn or --data-dir, the environment, the configuration file. If no
+// file is given either, an `up` that runs in ./var. Errors: as load.
 Result<DatabaseChoice> find_database(const ConfigFlags& flags, KeyFiles keys = KeyFiles::kClosed,
                                      const std::string& usual_data_dir = "var");
-// The same, and kInvalid `no_database` when there is none. Prints the configuration's warnings.
+// As above, but kInvalid `no_database` if no source has one. Prints the configuration's warnings.
 Result<DatabaseChoice> need_database(const ConfigFlags& flags);
 
-// Adds what named the database, and what it said: both for the person who named it.
+// Adds the source of database.dsn and the database's own message to the error.
 Error naming(const DatabaseChoice& database, Error error);
 
-// What `work` returns; or the error that it throws, as `naming` makes it.
+// Returns the result of `work`, or the error that it throws, passed through `naming`.
 template <class Work>
 Result<std::invoke_result_t<Work&>> at_database(const DatabaseChoice& database, Work work) {
   try {

@@ -1,4 +1,4 @@
-// `fencepost doctor`: runs the checks of src/doctor side by side, and prints what they find.
+// `fencepost doctor`: runs the checks of src/doctor in parallel and prints their findings.
 #include "doctor/doctor.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct DoctorFlags {
 constexpr auto kRpcTimeout = 5s;
 constexpr auto kShowWaitingAfter = 300ms;
 
-// Silences the log: probes log what they find, and the findings are printed here.
+// Silences the log: the probes log errors that are printed here as findings.
 class Quiet {
  public:
   Quiet() { log::set_level(log::Level::kOff); }
@@ -47,7 +47,7 @@ class Quiet {
   log::Level before_ = log::level();
 };
 
-// Lines appear as soon as they are known; JSON comes at the end, in one piece.
+// Prints each line as soon as its finding is known; JSON is printed once, at the end.
 class FindingsReport {
  public:
   FindingsReport(bool json, std::size_t check_width) : json_(json), check_width_(check_width) {}
@@ -134,12 +134,12 @@ std::string config_file_of(const ConfigFlags& flags) {
   return variable == nullptr ? "" : variable;
 }
 
-// What the configuration says, what is odd about it, and which database it names.
+// Findings about the configuration: its problems, its warnings and the source of database.dsn.
 Findings config_findings(const Result<DatabaseChoice>& choice, const Result<Config>& config, const std::string& file) {
   auto findings = doctor::assess_config(config, file);
   if (!choice) return findings;
   for (const auto& warning : choice->config.warnings) {
-    findings.push_back(doctor::warned("config", warning, "unset it, or correct its name"));
+    findings.push_back(doctor::warned("config", warning, "unset the variable, or correct its name"));
   }
   if (!choice->from.empty()) findings.push_back(doctor::passed("config", "database.dsn from " + choice->from));
   return findings;

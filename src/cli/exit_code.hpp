@@ -8,10 +8,10 @@ namespace fencepost::cli {
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;         // or refused
 inline constexpr int kExitUsage = 2;          // the command line, the configuration or the request is wrong
-inline constexpr int kExitFailedForGood = 3;  // the transaction FAILED_FINAL, the transfer rejected, the audit wrong
+inline constexpr int kExitFailedForGood = 3;  // transaction FAILED_FINAL, transfer rejected, or audit errors
 inline constexpr int kExitNotYet = 4;         // the timeout passed first
-inline constexpr int kExitNotFound = 5;       // there is no such thing
-inline constexpr int kExitUnavailable = 6;    // cannot be reached, or too busy: the same may succeed later
+inline constexpr int kExitNotFound = 5;       // the requested object does not exist
+inline constexpr int kExitUnavailable = 6;    // unreachable or too busy: a retry may succeed
 
 // For `fencepost --help`.
 inline constexpr auto kExitCodes =
@@ -20,11 +20,11 @@ inline constexpr auto kExitCodes =
     "  1  failed, or refused\n"
     "  2  the command line, the configuration or the request is wrong\n"
     "  3  the transaction failed for good, the transfer was rejected, or the audit found money missing\n"
-    "  4  not there in time\n"
-    "  5  there is no such thing\n"
-    "  6  cannot be reached, or too busy: try again\n";
+    "  4  the timeout passed first\n"
+    "  5  not found\n"
+    "  6  unreachable or too busy: retry later\n";
 
-// Prints the error on stderr, with its context, and returns the exit code that stands for it.
+// Prints the error with its context on stderr and returns its exit code.
 int report(const Error& error);
 
 }  // namespace fencepost::cli

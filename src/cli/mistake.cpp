@@ -66,7 +66,7 @@ std::optional<std::string> explain_mistake(const CLI::App& app, std::span<const 
   const auto* at = &app;
   auto path = app.get_name();
   while (!commands_of(*at).empty()) {
-    if (arguments.empty()) return fmt::format("which command of {}? {}", path, choices(*at));
+    if (arguments.empty()) return fmt::format("a command of {} is missing; expected one of: {}", path, choices(*at));
     const auto& word = arguments.front();
     if (word.starts_with('-')) break;
     const auto* command = find_command(*at, word);

@@ -1,4 +1,4 @@
-// What is wrong with a command line that does not parse.
+// Explains why a command line does not parse.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ class App;
 
 namespace fencepost::cli {
 
-// A command or a flag that does not exist, with the nearest one that does, or the commands to choose from where one is
-// missing. Nothing when it is none of these. `arguments`: without the program's name.
+// Names an unknown command or flag and suggests the nearest known one, or lists the commands if one is missing. Nothing
+// for any other mistake. `arguments`: without the program's name.
 std::optional<std::string> explain_mistake(const CLI::App& app, std::span<const std::string> arguments);
 
 }  // namespace fencepost::cli

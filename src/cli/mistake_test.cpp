@@ -37,9 +37,9 @@ TEST_F(Mistake, a_command_that_does_not_exist_is_named_with_the_nearest) {
             "there is no command \"fencepost tx sned\"; did you mean \"send\"?\nCommands of fencepost tx: send, list");
 }
 
-TEST_F(Mistake, where_a_command_is_missing_there_is_a_choice) {
-  EXPECT_EQ(explained({}), "which command of fencepost? tx, serve");
-  EXPECT_EQ(explained({"tx"}), "which command of fencepost tx? send, list");
+TEST_F(Mistake, a_missing_command_lists_the_choices) {
+  EXPECT_EQ(explained({}), "a command of fencepost is missing; expected one of: tx, serve");
+  EXPECT_EQ(explained({"tx"}), "a command of fencepost tx is missing; expected one of: send, list");
 }
 
 TEST_F(Mistake, a_flag_that_does_not_exist_is_named_with_the_nearest) {
@@ -49,7 +49,7 @@ TEST_F(Mistake, a_flag_that_does_not_exist_is_named_with_the_nearest) {
   EXPECT_EQ(explained({"--config", "x"}), "there is no flag \"--config\" of fencepost");
 }
 
-TEST_F(Mistake, what_is_wrong_with_a_value_is_left_to_the_parser) {
+TEST_F(Mistake, a_bad_value_is_left_to_the_parser) {
   EXPECT_EQ(explained({"tx", "send", "--signer", "x", "-s"}), "(nothing)");
   EXPECT_EQ(explained({"serve", "extra", "--", "--zebra"}), "(nothing)");
 }

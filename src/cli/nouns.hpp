@@ -10,7 +10,7 @@ class App;
 
 namespace fencepost::cli {
 
-// What the command line asks for, to be run once it is parsed. Returns the process's exit code.
+// The action that the command line asks for, run after parsing. Returns the process's exit code.
 using Run = std::function<int()>;
 
 // Each adds its flags and verbs to `noun`; parsing one of them sets `run`. Requires: `run` outlives the parsing.

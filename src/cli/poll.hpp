@@ -1,4 +1,4 @@
-// Asking the API about something again and again, until it is over.
+// Polls the API until a condition holds.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace fencepost::cli {
 
-// What surrounds the polling, so that tests own it.
+// Output, clock and sleep of the polling, so that tests can replace them.
 struct PollWorld {
   Api& api;
   std::function<void(std::string_view)> print;
@@ -20,15 +20,15 @@ struct PollWorld {
   std::function<void(std::chrono::milliseconds)> sleep;
 };
 
-// The real one: standard output, the clock, the thread.
+// The real one: standard output, the steady clock, a sleeping thread.
 PollWorld terminal_world(Api& api);
 
 inline constexpr std::chrono::milliseconds kPollInterval = std::chrono::seconds(1);  // at most
 inline constexpr std::chrono::milliseconds kPollAnswerTime = std::chrono::seconds(10);
 
-// Calls `look` again and again: true once it returns true, false when the timeout passes first (none: no limit). The
-// pause between two calls is made by `look`, here or at the server. An error of `look` ends the polling; but a server
-// that cannot be reached may be restarting, so it is given a minute.
+// Calls `look` repeatedly. Returns true once `look` returns true, false if the timeout passes first (none: no limit).
+// `look` makes the pause between two calls, here or at the server. An error of `look` ends the polling, except that an
+// unreachable server is retried for a minute: it may be restarting.
 Result<bool> poll_until(const PollWorld& world, std::optional<std::chrono::milliseconds> timeout,
                         const std::function<Result<bool>()>& look);
 

@@ -1,11 +1,11 @@
-// How the user starts this program, for commands that they can paste.
+// The name by which the user starts this program, for printed commands that can be pasted.
 #pragma once
 
 #include <string>
 
 namespace fencepost::cli {
 
-// "./fp" when started by it (which sets FENCEPOST_PROGRAM_NAME), otherwise as it was typed: "build/release/fencepost".
+// "./fp" if ./fp started the program (it sets FENCEPOST_PROGRAM_NAME), otherwise as typed: "build/release/fencepost".
 std::string program_name();
 
 }  // namespace fencepost::cli

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxBytes = 64 << 10;
 
-// The terminal as it was comes back at the end, also when the question is never answered.
+// Turns echo off and restores the terminal at the end, also if the question is never answered.
 class WithoutEcho {
  public:
   explicit WithoutEcho(int fd) : fd_(fd), changed_(::tcgetattr(fd, &before_) == 0) {
@@ -40,7 +40,8 @@ class WithoutEcho {
   bool changed_;
 };
 
-// Up to the end of the input or, for a terminal, of the line. The buffer never grows, so no copy of it stays behind.
+// Reads to the end of the input or, on a terminal, of the line. The buffer never grows, so no copy of the secret stays
+// in freed memory.
 Result<Secret> read_up_to(int fd, bool one_line) {
   std::string text;
   text.reserve(kMaxBytes + 1);
@@ -71,9 +72,10 @@ Result<Secret> read_up_to(int fd, bool one_line) {
 
 Result<Secret> ask_secret(std::string_view question) {
   const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
-  if (terminal.get() < 0) return fail(invalid("no_terminal", "there is no terminal to ask on"));
+  if (terminal.get() < 0) return fail(invalid("no_terminal", "no terminal to ask for the secret on"));
   const WithoutEcho quiet(terminal.get());
-  if (!quiet.active()) return fail(invalid("no_terminal", "the terminal would show what is typed"));
+  if (!quiet.active())
+    return fail(invalid("no_terminal", "cannot turn off the terminal's echo, so the secret would be visible"));
   ::dprintf(terminal.get(), "%.*s: ", static_cast<int>(question.size()), question.data());
   auto answer = read_up_to(terminal.get(), true);
   ::dprintf(terminal.get(), "\n");

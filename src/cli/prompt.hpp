@@ -1,4 +1,4 @@
-// Secrets from a person or a pipe.
+// Reads secrets from a terminal, a file or a pipe.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace fencepost::cli {
 
-// Asks on the terminal, without echo, wherever stdin and stdout lead. kInvalid `no_terminal` when there is none.
+// Asks on the terminal, without echo, even if stdin and stdout are redirected. kInvalid `no_terminal` if there is none.
 Result<Secret> ask_secret(std::string_view question);
 
 // One line of a file, or of standard input for "-", without its line break. kInvalid `cannot_read_secret` with the

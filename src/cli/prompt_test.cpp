@@ -22,7 +22,7 @@ class ReadSecretTest : public testing::Test {
   test::TempDir directory_{"prompt"};
 };
 
-TEST_F(ReadSecretTest, is_one_line_without_its_break) {
+TEST_F(ReadSecretTest, is_one_line_without_its_line_break) {
   for (const std::string_view content : {"hunter2", "hunter2\n", "hunter2\r\n"}) {
     const auto secret = read(content);
     ASSERT_TRUE(secret.has_value()) << secret.error().message;
@@ -31,7 +31,7 @@ TEST_F(ReadSecretTest, is_one_line_without_its_break) {
   EXPECT_EQ(read(std::string(64 << 10, 'x'))->reveal().size(), 64U << 10);
 }
 
-TEST_F(ReadSecretTest, that_cannot_be_one_says_why_and_not_what) {
+TEST_F(ReadSecretTest, a_bad_secret_says_why_without_showing_it) {
   struct Case {
     std::string content;
     std::string reason;

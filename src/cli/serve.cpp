@@ -1,4 +1,4 @@
-// `fencepost serve`: a node against the user's own PostgreSQL.
+// `fencepost serve`: runs a node against the user's own PostgreSQL.
 #include "node/node.hpp"
 #include "runtime/log.hpp"
 

@@ -34,8 +34,8 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-// Where key files are and what opens them. Each may come from the configuration instead (`keystore.directory`,
-// `keystore.password`, FENCEPOST_KEYSTORE_PASSWORD); a password that is nowhere is asked for.
+// The directory of the key files and their password. Either may come from the configuration instead
+// (`keystore.directory`, `keystore.password`, FENCEPOST_KEYSTORE_PASSWORD); a missing password is asked for.
 struct KeystoreFlags {
   std::string config_file;
   std::string directory;
@@ -50,15 +50,15 @@ struct SignerNewFlags {
 struct SignerImportFlags {
   KeystoreFlags keystore;
   std::string key_file = "-";      // a private key in hex; "-": standard input
-  std::string from_keystore;       // or a key file to take it from
-  std::string from_password_file;  // the password of that; empty: asked for
+  std::string from_keystore;       // or the key file to import from
+  std::string from_password_file;  // the password of that key file; empty: asked for
   bool json = false;
 };
 
 struct SignerListFlags {
   KeystoreFlags keystore;
   ApiFlags api;
-  bool from_api = false;  // the signers of a node, also when there is a keystore directory
+  bool from_api = false;  // list the signers of a node even if there is a keystore directory
   bool json = false;
 };
 
@@ -72,7 +72,7 @@ struct SignerOperateFlags {
   bool json = false;
 };
 
-// The directory, empty when none is given, and a password if there is one.
+// The directory (empty if none is given) and the password, if there is one.
 Result<KeystoreConfig> find_keystore(const KeystoreFlags& flags) {
   ConfigFlags config;
   config.config_file = flags.config_file;
@@ -91,21 +91,23 @@ Result<KeystoreConfig> find_keystore(const KeystoreFlags& flags) {
 Result<KeystoreConfig> keystore_of(const KeystoreFlags& flags) {
   auto keystore = find_keystore(flags);
   if (keystore && keystore->directory.empty()) {
-    return fail(invalid("no_keystore", "which directory? Give --keystore-dir, or set keystore.directory"));
+    return fail(
+        invalid("no_keystore", "no directory of key files is given: give --keystore-dir, or set keystore.directory"));
   }
   return keystore;
 }
 
-// Twice, since a mistyped password loses the key.
+// Asks twice: a mistyped password would lose the key.
 Result<Secret> ask_new_password() {
   auto password = ask_secret("Password for the key file");
   if (!password && password.error().code == "no_terminal") {
-    return fail(invalid("no_password", "which password? Give --password-file, or set FENCEPOST_KEYSTORE_PASSWORD"));
+    return fail(
+        invalid("no_password", "no password is given: give --password-file, or set FENCEPOST_KEYSTORE_PASSWORD"));
   }
   if (!password) return password;
-  const auto again = ask_secret("The same again");
+  const auto again = ask_secret("Repeat the password");
   if (!again) return again;
-  if (*again != *password) return fail(invalid("password_differs", "the two are not the same"));
+  if (*again != *password) return fail(invalid("password_differs", "the two passwords differ: try again"));
   return password;
 }
 
@@ -122,8 +124,8 @@ int write_key(const evm::PrivateKey& key, const KeystoreConfig& keystore, bool a
     fmt::print("{}\n", json::serialize(json::object{{"address", address}, {"file", file->string()}}));
   } else {
     fmt::print(
-        "address  {}\nfile     {}\n\nA node uses it from its next start on. Keep a copy of the file and of the "
-        "password: without both, what the address holds is lost.\n",
+        "address  {}\nfile     {}\n\nA node uses the key from its next start on. Back up the file and the "
+        "password: without both, the funds of the address are lost.\n",
         address, file->string());
   }
   return kExitDone;
@@ -149,7 +151,7 @@ struct KeyFile {
   std::string problem;
 };
 
-// Without a password: only what the file states openly.
+// Reads no secret and needs no password: only the public part of the file.
 KeyFile look_into(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string text(evm::kMaxKeystoreBytes + 1, '\0');
@@ -215,7 +217,7 @@ int list_signers(const SignerListFlags& flags) {
   return keystore->directory.empty() ? list_from_api(flags) : list_files(keystore->directory, flags.json);
 }
 
-// "?" when the chain did not answer; empty when the node is too old to say.
+// "?" if the chain did not answer; empty if the node is too old to report balances.
 std::string balance_text(const json::value& signer) {
   const auto* object = signer.if_object();
   if (object == nullptr || !object->contains("balance")) return "";
@@ -223,7 +225,7 @@ std::string balance_text(const json::value& signer) {
   return wei ? amount_text(*wei) : "?";
 }
 
-// A transaction that fills the gap, or where numbering goes on.
+// The transaction that fills the gap, or the nonce from which numbering continues.
 std::string operation_text(const json::value& answer) {
   if (!text_at(answer, "txId").empty()) return tx_details(answer);
   return fmt::format("{} on chain {}: the next nonce is {}\n", text_at(answer, "signer"), text_at(answer, "chainId"),
@@ -249,12 +251,12 @@ void add_keystore_flags(CLI::App& command, KeystoreFlags& flags) {
 
 void add_password_flag(CLI::App& command, KeystoreFlags& flags) {
   command.add_option("--password-file", flags.password_file,
-                     "File with the password (also FENCEPOST_KEYSTORE_PASSWORD); asked for if not given");
+                     "File with the password (also FENCEPOST_KEYSTORE_PASSWORD); prompted for if not given");
 }
 
 void add_signer_new(CLI::App& signer, Run& run) {
   const auto [command, flags] =
-      add_verb<SignerNewFlags>(signer, run, "new", "Make a key and store it in a key file", make_signer);
+      add_verb<SignerNewFlags>(signer, run, "new", "Create a key and store it in a key file", make_signer);
   add_keystore_flags(command, flags->keystore);
   add_password_flag(command, flags->keystore);
   add_json_flag(command, flags->json);
@@ -262,13 +264,15 @@ void add_signer_new(CLI::App& signer, Run& run) {
 
 void add_signer_import(CLI::App& signer, Run& run) {
   const auto [command, flags] = add_verb<SignerImportFlags>(
-      signer, run, "import", "Store a key you have in a key file; it is read from standard input", import_signer);
+      signer, run, "import", "Store an existing private key, read from standard input, in a key file", import_signer);
   add_keystore_flags(command, flags->keystore);
   add_password_flag(command, flags->keystore);
   auto* hex = command.add_option("--key-file", flags->key_file, "File with the private key in hex");
-  auto* keystore = command.add_option("--from-keystore", flags->from_keystore, "Key file to take it from");
+  auto* keystore = command.add_option("--from-keystore", flags->from_keystore, "Key file to import the key from");
   keystore->excludes(hex);
-  command.add_option("--from-password-file", flags->from_password_file, "File with the password of that")
+  command
+      .add_option("--from-password-file", flags->from_password_file,
+                  "File with the password of the --from-keystore file")
       ->needs(keystore);
   add_json_flag(command, flags->json);
 }
@@ -277,7 +281,7 @@ void add_signer_list(CLI::App& signer, Run& run) {
   const auto [command, flags] = add_verb<SignerListFlags>(
       signer, run, "list", "Show a node's signers, or the files of a keystore directory", list_signers);
   add_keystore_flags(command, flags->keystore);
-  command.add_flag("--api", flags->from_api, "Show a node's signers also when keystore.directory is set");
+  command.add_flag("--api", flags->from_api, "Show a node's signers even if keystore.directory is set");
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);
 }
@@ -286,10 +290,10 @@ void add_signer_operation(CLI::App& signer, Run& run, const std::string& name, c
   SignerOperateFlags initial;
   initial.verb = name;
   const auto [command, flags] = add_verb(signer, run, name, help, operate_signer, std::move(initial));
-  command.add_option("address", flags->signer, "Of the signer")->required();
-  command.add_option("--chain-id", flags->chain_id, "Needed when the node has several chains");
-  command.add_option("--reason", flags->reason, "Why, for the record")->required();
-  if (name == "fill-nonce") command.add_option("--nonce", flags->nonce, "The missing one")->required();
+  command.add_option("address", flags->signer, "Address of the signer")->required();
+  command.add_option("--chain-id", flags->chain_id, "Chain id; required if the node has several chains");
+  command.add_option("--reason", flags->reason, "Reason, stored in the audit trail")->required();
+  if (name == "fill-nonce") command.add_option("--nonce", flags->nonce, "The missing nonce")->required();
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);
 }
@@ -319,9 +323,10 @@ void add_signer(CLI::App& noun, Run& run) {
   add_signer_new(noun, run);
   add_signer_import(noun, run);
   add_signer_list(noun, run);
-  add_signer_operation(noun, run, "fill-nonce", "Close a gap by an empty self-transfer at that nonce (operators)");
+  add_signer_operation(noun, run, "fill-nonce",
+                       "Fill a nonce gap with an empty self-transfer at that nonce (operators)");
   add_signer_operation(noun, run, "accept-reconcile",
-                       "Accept that the chain's nonce is right, and go on from there (operators)");
+                       "Accept the chain's nonce as correct and continue from it (operators)");
 }
 
 }  // namespace fencepost::cli

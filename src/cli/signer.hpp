@@ -1,4 +1,4 @@
-// `fencepost signer …`: key files on this machine, and the signers of a running node.
+// `fencepost signer …`: manages key files on this machine and the signers of a running node.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace fencepost::cli {
 
-// A node's signers, a line each. For absent members see answer_text.hpp.
+// A node's signers, one line each. For absent members see answer_text.hpp.
 std::string signer_table(const boost::json::array& signers);
 
 }  // namespace fencepost::cli

@@ -8,14 +8,14 @@
 
 namespace fencepost::cli {
 
-// The text without anything that a terminal would obey: control characters become spaces, broken UTF-8 U+FFFD. For
-// text from a chain, a caller or a server.
+// Makes text from a chain, a caller or a server safe for a terminal: control characters become spaces, invalid UTF-8
+// becomes U+FFFD.
 std::string printable(std::string_view text);
 
 // At most `columns` characters; "…" stands for the rest.
 std::string shortened(std::string_view text, std::size_t columns);
 
-// "0x70997970…79c8"; what is no longer than that stays as it is.
+// "0x70997970…79c8"; shorter text stays unchanged.
 std::string short_hex(std::string_view hex);
 
 // Columns as wide as their widest cell, two spaces between them, none at the end of a line.
@@ -32,7 +32,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;  // the first is the headers
 };
 
-// "name   value" lines; those without a value are left out.
+// "name   value" lines; lines without a value are left out.
 class FactList {
  public:
   void add(std::string name, std::string_view value);

@@ -27,7 +27,7 @@ TEST(text_table, characters_count_not_bytes) {
             "abcd  y\n");
 }
 
-TEST(text_table, nothing_that_a_terminal_would_obey_gets_through) {
+TEST(text_table, control_characters_are_removed) {
   EXPECT_EQ(printable("a\x1b[2Jb\n\x7f"), "a [2Jb  ");
   EXPECT_EQ(printable("a\xc2\x9b"
                       "31mb"),

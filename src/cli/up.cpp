@@ -1,4 +1,4 @@
-// `fencepost up`: everything a newcomer needs, on this machine.
+// `fencepost up`: starts PostgreSQL, a dev chain and a node on this machine.
 #include "dev/up.hpp"
 
 #include "cli/exit_code.hpp"
@@ -19,8 +19,8 @@ int up(const UpOptions& options) {
 
 void add_up(CLI::App& noun, Run& run) {
   const auto flags = on_parsed<UpOptions>(noun, run, up);
-  noun.add_option("--data-dir", flags->data_dir, "Where the data is stored")->capture_default_str();
-  noun.add_option("--port", flags->port, "Port of the API (default 8080; 0: any free one)");
+  noun.add_option("--data-dir", flags->data_dir, "Directory of the data")->capture_default_str();
+  noun.add_option("--port", flags->port, "Port of the API (default 8080; 0: any free port)");
   noun.add_option("-c,--config", flags->config_file, "Configuration file, for anything beyond the defaults");
 }
 

@@ -1,4 +1,4 @@
-// Verbs of a noun and the flags that many of them have. Includes CLI11: for the .cpp files of nouns only.
+// Adds verbs to a noun, and the flags that many verbs share. Includes CLI11: for the .cpp files of nouns only.
 #pragma once
 
 #include <memory>
@@ -34,20 +34,21 @@ Verb<Flags> add_verb(CLI::App& noun, Run& run, const std::string& name, const st
 }
 
 inline void add_api_flags(CLI::App& command, ApiFlags& flags) {
-  command.add_option("--url", flags.url, "A node's API (also FENCEPOST_URL)");
-  command.add_option("--api-key", flags.api_key, "Better in FENCEPOST_API_KEY, where other users do not see it");
+  command.add_option("--url", flags.url, "URL of a node's API (also FENCEPOST_URL)");
+  command.add_option("--api-key", flags.api_key,
+                     "API key; prefer FENCEPOST_API_KEY, which other users of this machine cannot see");
   command.add_option("--data-dir", flags.data_dir,
-                     "Data directory of a running 'up', to use its API and key; ./var if nothing else is given");
+                     "Data directory of a running 'up', to use its API and key; default: ./var");
 }
 
 inline void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("-c,--config", flags.config_file, "Configuration file (also FENCEPOST_CONFIG)");
-  command.add_option("--dsn", flags.dsn, "Database, in place of database.dsn");
+  command.add_option("--dsn", flags.dsn, "Connection string of the database, overrides database.dsn");
   command.add_option("--data-dir", flags.data_dir, "Data directory of a running 'up', to use its database");
 }
 
 inline void add_json_flag(CLI::App& command, bool& as_json) {
-  command.add_flag("--json", as_json, "For scripts");
+  command.add_flag("--json", as_json, "Print JSON, for scripts");
 }
 
 }  // namespace fencepost::cli

@@ -15,7 +15,7 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kFirstPause = 50ms;  // most transfers are over by then
+constexpr std::chrono::milliseconds kFirstPause = 50ms;  // most transfers are completed by then
 
 class TransferFollower {
  public:
@@ -40,7 +40,7 @@ class TransferFollower {
     return is_terminal(transfer_);
   }
 
-  // Longer each time, and never beyond the end of the watch.
+  // Each pause is longer than the last, but never beyond the timeout.
   void rest() {
     auto pause = pause_;
     if (options_.timeout) {

@@ -1,4 +1,4 @@
-// Follows one transfer through the API, a line for each change.
+// Follows one transfer through the API and prints a line for each change.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@
 namespace fencepost::cli {
 
 struct TransferFollowOptions {
-  std::optional<std::chrono::milliseconds> timeout;  // none: as long as it takes
+  std::optional<std::chrono::milliseconds> timeout;  // none: no limit
   bool json = false;                                 // the API's document for each change, in place of the line
 };
 
-// How it ended, as the process's exit code: kExitDone when it is completed, kExitFailedForGood when it is rejected,
-// kExitNotYet when the time is over. Errors: as poll_until.
+// Returns the process's exit code: kExitDone if the transfer is completed, kExitFailedForGood if it is rejected,
+// kExitNotYet if the timeout passed first. Errors: as poll_until.
 Result<int> follow_transfer(const PollWorld& world, const std::string& target, const TransferFollowOptions& options);
 
 }  // namespace fencepost::cli

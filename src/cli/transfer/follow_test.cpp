@@ -68,7 +68,7 @@ TEST(transfer_follow, shows_each_change_once_and_ends_when_it_is_completed) {
   EXPECT_EQ(api.time.time_since_epoch(), 50ms + 100ms + 200ms);
 }
 
-TEST(transfer_follow, says_by_its_exit_code_that_it_was_rejected) {
+TEST(transfer_follow, a_rejected_transfer_sets_the_exit_code) {
   ScriptedApi api({at("checking"), at("rejected")});
   EXPECT_EQ(follow(api).code, kExitFailedForGood);
 }
@@ -80,7 +80,7 @@ TEST(transfer_follow, gives_up_when_the_time_is_over) {
   EXPECT_EQ(api.looks, 7) << "0, 50, 150, 350, 750, 1550 and 2500 ms";
 }
 
-TEST(transfer_follow, waits_for_a_server_that_is_away_and_not_for_one_that_knows_no_such_transfer) {
+TEST(transfer_follow, retries_an_unreachable_server_but_not_a_transfer_not_found) {
   ScriptedApi back({at("checking"), fail(unavailable("connect_failed", "no connection")), at("completed")});
   EXPECT_EQ(follow(back).code, kExitDone);
   ScriptedApi unknown({fail(not_found("no_such_transfer", "there is no such transfer"))});

@@ -13,7 +13,7 @@
 namespace fencepost::cli {
 namespace {
 
-constexpr auto kAuditTime = std::chrono::minutes(10);  // it reads every table of the economy
+constexpr auto kAuditTime = std::chrono::minutes(10);  // the audit reads every table of the economy
 
 struct AuditFlags {
   ApiFlags api;
@@ -27,7 +27,7 @@ struct IssueFlags {
   std::string member;
   std::string amount;
   std::string reason;
-  std::string key;  // empty: one is made, and shown
+  std::string key;  // empty: a new key is generated and printed
   bool json = false;
 };
 
@@ -53,10 +53,10 @@ void add_issue(CLI::App& transfer, Run& run, const std::string& name, const std:
   IssueFlags initial;
   initial.verb = name;
   const auto [command, flags] = add_verb(transfer, run, name, help, issue_money, std::move(initial));
-  add_number(command, "--guild", flags->guild, "In which guild");
-  add_number(command, "--member", flags->member, "Whose account");
-  add_number(command, "--amount", flags->amount, "How much");
-  command.add_option("--reason", flags->reason, "Why, for the record")->required();
+  add_number(command, "--guild", flags->guild, "Guild id");
+  add_number(command, "--member", flags->member, "Member id of the account");
+  add_number(command, "--amount", flags->amount, "Amount");
+  command.add_option("--reason", flags->reason, "Reason, stored in the audit trail")->required();
   add_key(command, flags->key);
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);
@@ -66,12 +66,12 @@ void add_issue(CLI::App& transfer, Run& run, const std::string& name, const std:
 
 void add_transfer_operate(CLI::App& transfer, Run& run) {
   const auto audit = add_verb<AuditFlags>(
-      transfer, run, "audit", "Prove that no money was made or lost (exit code 0: it holds, 3: it does not; operators)",
-      audit_transfers);
+      transfer, run, "audit",
+      "Check that no money was created or lost (exit code 0: correct, 3: not correct; operators)", audit_transfers);
   add_api_flags(audit.command, audit.flags->api);
   add_json_flag(audit.command, audit.flags->json);
-  add_issue(transfer, run, "mint", "Make money, for a member (operators)");
-  add_issue(transfer, run, "burn", "Take money from a member, out of circulation (operators)");
+  add_issue(transfer, run, "mint", "Create money on a member's account (operators)");
+  add_issue(transfer, run, "burn", "Destroy money from a member's account (operators)");
 }
 
 }  // namespace fencepost::cli

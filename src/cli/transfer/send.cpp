@@ -20,7 +20,7 @@ int send_transfer(const TransferSendFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
   const auto transfer = api->post("/api/v1/transfers", transfer_body(flags, key_or_new(flags.key)), true);
-  // A sync transfer is over when its answer comes.
+  // A sync transfer is already completed or refused when its answer arrives.
   const bool waits = flags.wait && transfer && text_at(*transfer, "mode") == "pool";
   if (!waits) return show_answer(transfer, flags.json, transfer_details);
   const auto transfer_id = text_at(*transfer, "transferId");
@@ -42,19 +42,23 @@ json::object transfer_body(const TransferSendFlags& flags, const std::string& ke
 
 void add_transfer_send(CLI::App& transfer, Run& run) {
   const auto [command, flags] =
-      add_verb<TransferSendFlags>(transfer, run, "send", "Have one member pay another", send_transfer);
-  add_number(command, "--guild", flags->guild, "In which guild");
-  add_number(command, "--from", flags->from, "The member who pays");
-  add_number(command, "--to", flags->to, "The member who is paid");
-  add_number(command, "--amount", flags->amount, "How much");
-  command.add_option("--reason", flags->reason, "Why, for the statement");
-  command.add_option("--mode", flags->mode, "sync: at once or not at all; pool: may wait. Default: as the node is set")
+      add_verb<TransferSendFlags>(transfer, run, "send", "Transfer money from one member to another", send_transfer);
+  add_number(command, "--guild", flags->guild, "Guild id");
+  add_number(command, "--from", flags->from, "Member id of the payer");
+  add_number(command, "--to", flags->to, "Member id of the payee");
+  add_number(command, "--amount", flags->amount, "Amount");
+  command.add_option("--reason", flags->reason, "Reason, shown in the statement");
+  command
+      .add_option("--mode", flags->mode,
+                  "sync: completed or refused at once; pool: may wait. Default: the node's setting")
       ->check(CLI::IsMember({"sync", "pool"}));
-  command.add_option("--expires-hours", flags->expires_hours, "Pool only: rejected if it still waits by then")
+  command
+      .add_option("--expires-hours", flags->expires_hours,
+                  "Pool only: reject the transfer if it still waits after this many hours")
       ->check(CLI::Range(1, 8760));
   add_key(command, flags->key);
-  auto* wait = command.add_flag("--wait", flags->wait,
-                                "Watch until it is over (exit code 0: completed, 3: rejected, 4: not in time)");
+  auto* wait =
+      command.add_flag("--wait", flags->wait, "Wait for the result (exit code 0: completed, 3: rejected, 4: timeout)");
   command.add_option("--timeout", flags->timeout, "Stop watching after this time, such as 2m")->needs(wait);
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);

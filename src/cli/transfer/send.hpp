@@ -18,15 +18,15 @@ struct TransferSendFlags {
   std::string to;
   std::string amount;
   std::string reason;
-  std::string mode;  // "sync" or "pool"; empty: as the node is set
+  std::string mode;  // "sync" or "pool"; empty: the node's setting
   std::optional<std::int64_t> expires_hours;
-  std::string key;  // empty: one is made, and shown
+  std::string key;  // empty: a new key is generated and printed
   bool wait = false;
-  std::string timeout;  // of that; empty: no limit
+  std::string timeout;  // of `wait`; empty: no limit
   bool json = false;
 };
 
-// The body of the create: only what was given.
+// The request body, with only the members that were given.
 boost::json::object transfer_body(const TransferSendFlags& flags, const std::string& key);
 
 }  // namespace fencepost::cli

@@ -9,7 +9,7 @@ namespace {
 
 namespace json = boost::json;
 
-TEST(transfer_send, a_transfer_says_only_what_was_given) {
+TEST(transfer_send, the_body_has_only_the_members_that_were_given) {
   TransferSendFlags flags;
   flags.guild = "9223372036854775807";
   flags.from = "1";

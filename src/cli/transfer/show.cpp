@@ -35,7 +35,7 @@ struct StatementFlags {
   ApiFlags api;
   std::string guild;
   std::string member;
-  std::optional<std::size_t> limit;  // none: 50, or of a CSV as much as the API gives
+  std::optional<std::size_t> limit;  // none: 50, or for CSV the API's default
   bool csv = false;
   bool json = false;
 };
@@ -85,8 +85,8 @@ int show_statement(const StatementFlags& flags) {
     const auto file = api->get_file(target + "csv" + (flags.limit ? fmt::format("&limit={}", *flags.limit) : ""));
     if (!file) return report(file.error());
     fmt::print("{}", file->body);
-    // Not among the lines, which go to a file.
-    if (file->header("Link")) fmt::print(stderr, "and more: these are the newest\n");
+    // On stderr: stdout often goes to a file.
+    if (file->header("Link")) fmt::print(stderr, "there are more entries: these are the newest\n");
     return kExitDone;
   }
   const auto list =
@@ -99,21 +99,22 @@ int show_statement(const StatementFlags& flags) {
 }
 
 void add_transfer_flags(CLI::App& command, TransferFlags& flags) {
-  command.add_option("transfer-id", flags.transfer_id, "As shown by send and list")->required();
+  command.add_option("transfer-id", flags.transfer_id, "Id of the transfer, as shown by send and list")->required();
   add_api_flags(command, flags.api);
   add_json_flag(command, flags.json);
 }
 
 template <class Limit>
 CLI::Option* add_limit(CLI::App& command, Limit& limit) {
-  return command.add_option("--limit", limit, "At most so many")->check(CLI::Range(std::size_t{1}, kMostItems));
+  return command.add_option("--limit", limit, "Largest number of items to show")
+      ->check(CLI::Range(std::size_t{1}, kMostItems));
 }
 
 void add_transfer_list(CLI::App& transfer, Run& run) {
   const auto [command, flags] =
-      add_verb<TransferListFlags>(transfer, run, "list", "Show a guild's pool, newest first", list_transfers);
-  add_number(command, "--guild", flags->guild, "Of which guild");
-  command.add_option("--status", flags->status, "Only those in this status, such as checking");
+      add_verb<TransferListFlags>(transfer, run, "list", "Show a guild's pool transfers, newest first", list_transfers);
+  add_number(command, "--guild", flags->guild, "Guild id");
+  command.add_option("--status", flags->status, "Only transfers in this status, such as checking");
   add_limit(command, flags->limit)->capture_default_str();
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);
@@ -121,13 +122,13 @@ void add_transfer_list(CLI::App& transfer, Run& run) {
 
 void add_statement(CLI::App& transfer, Run& run) {
   const auto [command, flags] = add_verb<StatementFlags>(
-      transfer, run, "statement", "Show what came and went on an account, newest first", show_statement);
-  add_number(command, "--guild", flags->guild, "In which guild");
-  add_number(command, "--member", flags->member, "Whose account; 0 is the guild's own", 0);
+      transfer, run, "statement", "Show the entries of an account, newest first", show_statement);
+  add_number(command, "--guild", flags->guild, "Guild id");
+  add_number(command, "--member", flags->member, "Member id of the account; 0 is the guild's own account", 0);
   add_limit(command, flags->limit);
-  auto* csv = command.add_flag("--csv", flags->csv, "As a file for a spreadsheet");
+  auto* csv = command.add_flag("--csv", flags->csv, "Print CSV, for a spreadsheet");
   add_api_flags(command, flags->api);
-  command.add_flag("--json", flags->json, "For scripts")->excludes(csv);
+  command.add_flag("--json", flags->json, "Print JSON, for scripts")->excludes(csv);
 }
 
 }  // namespace
@@ -139,11 +140,11 @@ std::string transfer_list_target(const TransferListFlags& flags, std::size_t lim
 }
 
 void add_transfer_show(CLI::App& transfer, Run& run) {
-  const auto get = add_verb<TransferFlags>(transfer, run, "get", "Show a transfer, of either mode", get_transfer);
+  const auto get = add_verb<TransferFlags>(transfer, run, "get", "Show a transfer of either mode", get_transfer);
   add_transfer_flags(get.command, *get.flags);
 
   const auto watch = add_verb<TransferWatchFlags>(
-      transfer, run, "watch", "Follow a transfer to its end (exit code 0: completed, 3: rejected, 4: not in time)",
+      transfer, run, "watch", "Follow a transfer to its end (exit code 0: completed, 3: rejected, 4: timeout)",
       watch_transfer);
   add_transfer_flags(watch.command, watch.flags->transfer);
   watch.command.add_option("--timeout", watch.flags->timeout, "Stop watching after this time, such as 2m");

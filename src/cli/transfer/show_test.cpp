@@ -5,7 +5,7 @@
 namespace fencepost::cli {
 namespace {
 
-TEST(transfer_show, a_list_asks_for_what_is_wanted) {
+TEST(transfer_show, the_query_of_a_list_has_the_given_filters) {
   TransferListFlags flags;
   flags.guild = "7";
   EXPECT_EQ(transfer_list_target(flags, 50, ""), "/api/v1/transfers?guildId=7&limit=50");

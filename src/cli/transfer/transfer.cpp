@@ -1,4 +1,4 @@
-// `fencepost transfer …`: what a person or a script asks of the economy, through the API.
+// `fencepost transfer …`: transfers, statements and audits, through the API.
 #include <charconv>
 #include <limits>
 
@@ -14,7 +14,7 @@
 namespace fencepost::cli {
 namespace {
 
-// Decimal digits of 64 bits, without sign or leading zeros: CLI11 itself would read 010 as 8.
+// Accepts decimal digits up to 64 bits, without sign or leading zeros: CLI11 itself would read 010 as 8.
 CLI::Validator whole_number(std::int64_t min) {
   const auto check = [min](const std::string& text) -> std::string {
     std::int64_t number = 0;
@@ -44,7 +44,7 @@ void add_number(CLI::App& command, const std::string& name, std::string& value, 
 
 void add_key(CLI::App& command, std::string& key) {
   command.add_option("--key", key,
-                     "Your name for it: asking again under the same name moves nothing twice. Made up if not given");
+                     "Idempotency key: a retry with the same key moves no money twice; generated if not given");
 }
 
 std::string transfer_target(const std::string& transfer_id) {

@@ -1,6 +1,6 @@
 // The verbs of `fencepost transfer`, and what they share.
 //
-// Ids and amounts are decimal digits, as the API takes them: 64 bits pass through unharmed.
+// Ids and amounts are strings of decimal digits, as in the API, so that no 64-bit value is rounded.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +34,11 @@ std::string transfer_target(const std::string& transfer_id);
 // "/api/v1/guilds/<id>/accounts/<id>"
 std::string account_target(const std::string& guild, const std::string& member);
 
-// The caller's key, or a new one, which is printed before it is used: a caller who loses the answer can ask again
-// without paying twice.
+// The caller's key, or a new one. A new key is printed before it is used, so that a caller who loses the answer can
+// retry without paying twice.
 std::string key_or_new(const std::string& given);
 
-// Follows it on standard output; returns the exit code.
+// Follows the transfer on standard output; returns the exit code.
 int follow_on_terminal(Api& api, const std::string& transfer_id, const TransferFollowOptions& options);
 
 }  // namespace fencepost::cli

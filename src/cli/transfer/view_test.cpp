@@ -22,7 +22,7 @@ json::value status(const char* status, const char* more = R"("x": null)") {
                      status + R"(", )" + more + "}");
 }
 
-TEST(transfer_view, a_transfer_that_waits_says_for_what_and_how_long) {
+TEST(transfer_view, a_waiting_transfer_shows_its_checks_and_next_attempt) {
   EXPECT_EQ(transfer_details(json::parse(kWaiting)),
             "transfer      0193309a-0000-7000-8000-000000000001\n"
             "status        checking\n"
@@ -41,7 +41,7 @@ TEST(transfer_view, a_transfer_that_waits_says_for_what_and_how_long) {
             "updated       2026-11-15 19:45:20 UTC\n");
 }
 
-TEST(transfer_view, a_transfer_that_is_done_says_what_came_of_it) {
+TEST(transfer_view, a_completed_transfer_shows_its_result) {
   const auto done = json::parse(R"({"transferId": "t", "status": "completed", "mode": "sync", "ledgerId": "5",
     "initiatorBalance": "60", "targetBalance": "40", "createdAt": "2026-11-15T19:45:18.123456Z",
     "expiresAt": "2026-11-15T19:45:18.123456Z"})");
@@ -75,7 +75,7 @@ TEST(transfer_view, a_change_is_a_line) {
             "19:45:20.500  completed  ledger id 5 [2J");
 }
 
-TEST(transfer_view, many_are_a_line_each) {
+TEST(transfer_view, a_list_has_one_line_per_item) {
   EXPECT_EQ(transfer_table({json::parse(kWaiting), json::parse(R"({"transferId": "t", "status": "completed"})")}),
             "TRANSFER                              STATUS     FROM  TO                   AMOUNT  RETRIES  "
             "CREATED (UTC)        REASON\n"
@@ -84,7 +84,7 @@ TEST(transfer_view, many_are_a_line_each) {
             "t                                     completed\n");
 }
 
-TEST(transfer_view, a_statement_has_what_moved_and_what_was_left) {
+TEST(transfer_view, a_statement_has_amounts_and_balances) {
   const auto entries = json::parse(R"([
     {"ledgerId": "5", "transferId": "t", "kind": "transfer", "amount": "-40", "balanceAfter": "60",
      "counterpartyId": "2", "reason": "rent\n", "createdAt": "2026-11-15T19:45:18.123456Z"},

@@ -47,7 +47,7 @@ class TxFollower {
   }
 
  private:
-  // Sees what is new, and shows it.
+  // Asks the API once and prints the new steps.
   Result<bool> look() {
     auto tx = world_.api.get(target_ + wait(), kPollInterval + kPollAnswerTime);
     if (!tx) return fail(tx.error());
@@ -56,7 +56,7 @@ class TxFollower {
     tx_ = std::move(*tx);
     progress_ = read_progress(tx_);
     if (progress_.mined_block && !progress_.final() && options_.live) {
-      // Only a decoration: without it, the line lacks a number.
+      // The chain's head is optional: without it, the progress line lacks a number.
       const auto chains = world_.api.get("/api/v1/chains", kPollAnswerTime);
       if (chains) add_chain(progress_, *chains, int_at(tx_, "chainId").value_or(0));
     }
@@ -65,7 +65,7 @@ class TxFollower {
     return has_reached(progress_, options_.goal);
   }
 
-  // What the server is asked to wait for. The first look does not wait.
+  // The query that makes the server wait for the next stop. The first request does not wait.
   std::string wait() {
     if (!std::exchange(looked_, true)) return "";
     return "?wait=" + next_stop() + "&timeout=" + duration_text(round_time());
@@ -89,7 +89,7 @@ class TxFollower {
     if (std::exchange(line_open_, false)) world_.print("\n");
   }
 
-  // The next thing that is to be seen.
+  // The next state worth waiting for.
   std::string next_stop() const {
     if (!progress_.submitted && progress_.state != "STUCK") return "submitted";
     return progress_.mined_block ? "confirmed" : "mined";

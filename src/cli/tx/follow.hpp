@@ -1,4 +1,4 @@
-// Follows one transaction through the API and draws its life as it happens.
+// Follows one transaction through the API and prints its progress.
 #pragma once
 
 #include <chrono>
@@ -14,15 +14,15 @@ enum class TxGoal { kSubmitted, kMined, kConfirmed };
 
 struct TxFollowOptions {
   TxGoal goal = TxGoal::kConfirmed;
-  std::optional<std::chrono::milliseconds> timeout;  // none: as long as it takes
-  bool json = false;                                 // a document per line: {"step": …} each, {"tx": …} at the end
-  bool live = false;                                 // a terminal: the progress line is drawn over and over
+  std::optional<std::chrono::milliseconds> timeout;  // none: no limit
+  bool json = false;  // one document per line: {"step": …} for each step, {"tx": …} at the end
+  bool live = false;  // a terminal: the progress line is redrawn in place
   Paint paint = Paint::kPlain;
 };
 
-// How it ended, as the process's exit code: kExitDone when it got there, kExitFailedForGood when it is FAILED_FINAL,
-// kExitNotYet when the time is over. The error when there is no such transaction or it may not be seen; and when the
-// server cannot be reached for a minute: a node that restarts meanwhile is only waited for.
+// Returns the process's exit code: kExitDone if the goal is reached, kExitFailedForGood if the transaction is
+// FAILED_FINAL, kExitNotYet if the timeout passed first. Errors: the transaction does not exist or may not be seen; the
+// server was unreachable for a minute (shorter outages are retried).
 Result<int> follow_tx(const PollWorld& world, const std::string& tx_id, const TxFollowOptions& options);
 
 }  // namespace fencepost::cli

@@ -112,7 +112,7 @@ TEST(tx_follow, redraws_the_progress_on_a_terminal) {
             "\r\x1b[KALLOCATED ▸ TRACKING ▸ mined ▸ [CONFIRMED]\n");
 }
 
-TEST(tx_follow, says_by_its_exit_code_that_it_failed) {
+TEST(tx_follow, a_failed_transaction_sets_the_exit_code) {
   ScriptedApi api({{kFailed}});
   EXPECT_EQ(follow(api).code, kExitFailedForGood);
 }
@@ -132,7 +132,7 @@ TEST(tx_follow, gives_up_when_the_time_is_over) {
   EXPECT_EQ(api.asked[api.asked.size() - 2], "/api/v1/tx/t?wait=mined&timeout=500ms");
 }
 
-TEST(tx_follow, waits_for_a_server_that_is_away_and_not_for_ever) {
+TEST(tx_follow, retries_an_unreachable_server_for_a_limited_time) {
   const auto away = unavailable("connect_failed", "no connection");
   ScriptedApi back({{kTracking}, {"", "[]", away}, {"", "[]", away}, {kConfirmed}});
   EXPECT_EQ(follow(back).code, kExitDone);

@@ -1,4 +1,4 @@
-// `fencepost tx rebroadcast|record-hash|cancel`: what an operator may do with one transaction.
+// `fencepost tx rebroadcast|record-hash|cancel`: an operator's actions on one transaction.
 #include <fmt/format.h>
 
 #include <boost/json/object.hpp>
@@ -31,16 +31,19 @@ void add_tx_operation(CLI::App& tx, Run& run, const std::string& name, const std
   initial.verb = name;
   const auto [command, flags] = add_verb(tx, run, name, help, operate_tx, std::move(initial));
   add_tx_flags(command, flags->tx);
-  command.add_option("--reason", flags->reason, "Why, for the record")->required();
-  if (name == "record-hash") command.add_option("--hash", flags->tx_hash, "0x and 64 digits")->required();
+  command.add_option("--reason", flags->reason, "Reason, stored in the audit trail")->required();
+  if (name == "record-hash")
+    command.add_option("--hash", flags->tx_hash, "Transaction hash: 0x and 64 hex digits")->required();
 }
 
 }  // namespace
 
 void add_tx_operate(CLI::App& tx, Run& run) {
-  add_tx_operation(tx, run, "rebroadcast", "Send its newest attempt again, now (operators)");
-  add_tx_operation(tx, run, "record-hash", "Record a hash under which it was broadcast outside Fencepost (operators)");
-  add_tx_operation(tx, run, "cancel", "Replace it by an empty self-transfer at the same nonce (operators)");
+  add_tx_operation(tx, run, "rebroadcast", "Broadcast the newest attempt again now (operators)");
+  add_tx_operation(tx, run, "record-hash",
+                   "Record a transaction hash that was broadcast outside Fencepost (operators)");
+  add_tx_operation(tx, run, "cancel",
+                   "Replace the transaction with an empty self-transfer at the same nonce (operators)");
 }
 
 }  // namespace fencepost::cli

@@ -66,7 +66,7 @@ bool is_aside(const TxProgress& progress) {
   return progress.state == "STUCK" || progress.state == "FAILED_FINAL";
 }
 
-// The stage it is in; of one that left the road, the last it has been in.
+// The stage that the transaction is in; for STUCK and FAILED_FINAL, the last stage before that.
 std::size_t place_of(const TxProgress& progress) {
   if (progress.mined_block && progress.state != "CONFIRMED") return kMined;
   const auto state = !is_aside(progress) ? progress.state : progress.submitted ? "TRACKING" : "ALLOCATED";

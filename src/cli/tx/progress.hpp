@@ -1,4 +1,4 @@
-// The life of one transaction as it is drawn by `fencepost tx watch`. Pure.
+// The progress of one transaction as `fencepost tx watch` draws it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct TxProgress {
   bool final() const { return state == "CONFIRMED" || state == "FAILED_FINAL"; }
 };
 
-// Of a transaction as the API answers it.
+// Reads a transaction as the API answers it.
 TxProgress read_progress(const boost::json::value& tx);
-// Adds what /api/v1/chains says of its chain.
+// Adds the data of its chain, from /api/v1/chains.
 void add_chain(TxProgress& progress, const boost::json::value& chains, std::int64_t chain_id);
 
 enum class Paint { kPlain, kColor };
 
-// "ALLOCATED ▸ TRACKING ▸ [mined 3/20] ▸ CONFIRMED": where it has been, where it is, where it will go. In colour the
-// brackets are not needed. One line, no line break.
+// "ALLOCATED ▸ TRACKING ▸ [mined 3/20] ▸ CONFIRMED": past, current and future stages. Colour replaces the brackets. One
+// line, no line break.
 std::string progress_line(const TxProgress& progress, Paint paint);
 
 // "19:45:18.123  TRACKING (mined)  in block 7  node-a #12" of a step of the history; no line break.

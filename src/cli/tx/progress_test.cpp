@@ -35,12 +35,12 @@ TEST(tx_progress, counts_the_blocks_on_top) {
   EXPECT_EQ(plain(mined), "ALLOCATED ▸ TRACKING ▸ [mined] ▸ CONFIRMED");
   EXPECT_EQ(plain(mined, R"({"items": [{"chainId": 1, "head": null, "confirmationsRequired": "finalized"}]})"),
             "ALLOCATED ▸ TRACKING ▸ [mined, not yet finalized] ▸ CONFIRMED");
-  // A head that was read from a node behind.
+  // The head may come from an endpoint that lags behind.
   EXPECT_EQ(plain(mined, R"({"items": [{"chainId": 1, "head": {"number": 7}, "confirmationsRequired": "20"}]})"),
             "ALLOCATED ▸ TRACKING ▸ [mined 0/20] ▸ CONFIRMED");
 }
 
-TEST(tx_progress, that_left_the_road_says_where_and_why) {
+TEST(tx_progress, a_stuck_or_failed_transaction_shows_its_stage_and_reason) {
   EXPECT_EQ(plain(R"({"state": "STUCK", "subState": "insufficient_funds"})"), "ALLOCATED ▸ [STUCK insufficient_funds]");
   EXPECT_EQ(plain(R"({"state": "STUCK", "subState": null, "firstSubmittedAt": "x"})"),
             "ALLOCATED ▸ TRACKING ▸ [STUCK]");

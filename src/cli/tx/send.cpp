@@ -25,7 +25,7 @@ int send_tx(const TxSendFlags& flags) {
   if (!body) return report(body.error());
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  // Shown before the request is sent: a caller who loses the answer can ask again without paying twice.
+  // Printed before the request is sent, so that a caller who loses the answer can retry without paying twice.
   if (made) fmt::print(stderr, "request id {}: repeat with --request-id to retry safely\n", request_id);
   const auto tx = api->post("/api/v1/tx", *body, true);
   if (!tx || flags.wait.empty()) return show_tx(tx, flags.json);
@@ -64,20 +64,22 @@ Result<json::value> create_body(const TxSendFlags& flags, const std::string& req
 }
 
 void add_tx_send(CLI::App& tx, Run& run) {
-  auto [command, flags] = add_verb<TxSendFlags>(tx, run, "send", "Have a transaction sent, exactly once", send_tx);
-  command.add_option("--signer", flags->signer, "Address that sends and pays")->required();
-  command.add_option("--to", flags->to, "Recipient or contract; without it, the data creates a contract");
+  auto [command, flags] = add_verb<TxSendFlags>(tx, run, "send", "Send a transaction, exactly once", send_tx);
+  command.add_option("--signer", flags->signer, "Address of the sender, which pays")->required();
+  command.add_option("--to", flags->to,
+                     "Address of the recipient or contract; if not given, the data creates a contract");
   command.add_option("--value", flags->value, "Amount: 1000 (wei), 30gwei, 1.5ether");
   command.add_option("--data", flags->data, "Call data, in hex with 0x");
   command.add_option("--gas", flags->gas, "Gas limit; estimated if not given");
   command.add_option("--gas-price", flags->gas_price, "Price per gas, for a legacy transaction");
-  command.add_option("--max-fee", flags->max_fee, "Most to pay per gas");
-  command.add_option("--max-priority-fee", flags->max_priority_fee, "Tip per gas");
+  command.add_option("--max-fee", flags->max_fee, "Maximum total fee per gas");
+  command.add_option("--max-priority-fee", flags->max_priority_fee, "Maximum tip (priority fee) per gas");
   command.add_option("--request-id", flags->request_id,
-                     "Your name for it: asking again under the same name sends nothing twice. Made up if not given");
-  command.add_option("--chain-id", flags->chain_id, "Needed when the node has several chains");
-  command.add_flag("--preflight", flags->preflight, "Ask the chain whether it would revert, also with --gas");
-  auto* wait = command.add_option("--wait", flags->wait, "Watch until it is submitted, mined or confirmed")
+                     "Idempotency key: a retry with the same id sends nothing twice; generated if not given");
+  command.add_option("--chain-id", flags->chain_id, "Chain id; required if the node has several chains");
+  command.add_flag("--preflight", flags->preflight,
+                   "Check on the chain that it would not revert, even if --gas is given");
+  auto* wait = command.add_option("--wait", flags->wait, "Wait until the transaction is submitted, mined or confirmed")
                    ->check(CLI::IsMember({"submitted", "mined", "confirmed"}));
   command.add_option("--timeout", flags->timeout, "Stop watching after this time, such as 2m (exit code 4)")
       ->needs(wait);

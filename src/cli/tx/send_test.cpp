@@ -9,7 +9,7 @@ namespace {
 
 namespace json = boost::json;
 
-TEST(tx_send, a_create_says_only_what_was_given) {
+TEST(tx_send, the_body_has_only_the_members_that_were_given) {
   TxSendFlags flags;
   flags.signer = "0xaa";
   flags.to = "0xbb";

@@ -62,14 +62,16 @@ void add_tx_show(CLI::App& tx, Run& run) {
   add_tx_flags(get.command, *get.flags);
 
   const auto history =
-      add_verb<TxFlags>(tx, run, "history", "Show every step it made: when, by which node, why", show_history);
+      add_verb<TxFlags>(tx, run, "history", "Show every step of a transaction: when, by which node, why", show_history);
   add_tx_flags(history.command, *history.flags);
 
   auto [list, flags] = add_verb<TxListFlags>(tx, run, "list", "Show transactions, newest first", list_txs);
-  list.add_option("--signer", flags->signer, "Only those of this signer");
-  list.add_option("--state", flags->state, "Only those in this state, such as STUCK");
-  list.add_option("--chain-id", flags->chain_id, "Only those of this chain");
-  list.add_option("--limit", flags->limit, "At most so many")->capture_default_str()->check(CLI::Range(1, 10'000));
+  list.add_option("--signer", flags->signer, "Only transactions of this signer");
+  list.add_option("--state", flags->state, "Only transactions in this state, such as STUCK");
+  list.add_option("--chain-id", flags->chain_id, "Only transactions on this chain");
+  list.add_option("--limit", flags->limit, "Largest number of items to show")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
   add_api_flags(list, flags->api);
   add_json_flag(list, flags->json);
 }

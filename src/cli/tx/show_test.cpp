@@ -5,7 +5,7 @@
 namespace fencepost::cli {
 namespace {
 
-TEST(tx_show, a_list_asks_for_what_is_wanted) {
+TEST(tx_show, the_query_of_a_list_has_the_given_filters) {
   TxListFlags flags;
   EXPECT_EQ(list_target(flags, 50, ""), "/api/v1/tx?limit=50");
   flags.signer = "0xaa";

@@ -1,4 +1,4 @@
-// `fencepost tx …`: what a person or a script asks of the transaction manager, through the API.
+// `fencepost tx …`: transactions of the transaction manager, through the API.
 #include <fmt/format.h>
 
 #include "http/uri.hpp"
@@ -20,7 +20,7 @@ void add_tx(CLI::App& noun, Run& run) {
 }
 
 void add_tx_flags(CLI::App& command, TxFlags& flags) {
-  command.add_option("tx-id", flags.tx_id, "As shown by send and list")->required();
+  command.add_option("tx-id", flags.tx_id, "Id of the transaction, as shown by send and list")->required();
   add_api_flags(command, flags.api);
   add_json_flag(command, flags.json);
 }

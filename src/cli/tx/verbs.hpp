@@ -20,7 +20,7 @@ void add_tx_show(CLI::App& tx, Run& run);
 void add_tx_watch(CLI::App& tx, Run& run);
 void add_tx_operate(CLI::App& tx, Run& run);
 
-// Of a verb about one transaction.
+// Flags of a verb about one transaction.
 struct TxFlags {
   ApiFlags api;
   std::string tx_id;
@@ -31,12 +31,12 @@ void add_tx_flags(CLI::App& command, TxFlags& flags);
 // "/api/v1/tx/<id>"
 std::string tx_target(const std::string& tx_id);
 
-// Prints a transaction that the API answered, in full; reports the error if it is one.
+// Prints the API's answer, one transaction in full; reports an error.
 int show_tx(const Result<boost::json::value>& answer, bool as_json);
 
 // Of `tx watch` and `tx send --wait`: "submitted", "mined" or "confirmed" and "2m". Errors: those of parse_duration.
 Result<TxFollowOptions> follow_options(const std::string& goal, const std::string& timeout, bool as_json);
-// Follows it on standard output; returns the exit code.
+// Follows the transaction on standard output; returns the exit code.
 int follow_on_terminal(Api& api, const std::string& tx_id, const TxFollowOptions& options);
 
 }  // namespace fencepost::cli

@@ -11,9 +11,9 @@ namespace fencepost::cli {
 // "TRACKING (mined)"
 std::string state_text(const boost::json::value& tx);
 
-// One transaction in full, with its attempts if they are there.
+// One transaction in full, with its attempts if the answer has them.
 std::string tx_details(const boost::json::value& tx);
-// Many, a line each.
+// A table with one line per transaction.
 std::string tx_table(const boost::json::array& txs);
 std::string history_table(const boost::json::array& steps);
 

@@ -41,7 +41,7 @@ TEST(tx_view, one_transaction_is_shown_in_full) {
             "1        original  0xabc  accepted  2026-11-15 19:45:18\n");
 }
 
-TEST(tx_view, what_is_on_its_way_says_when_it_is_sent_again) {
+TEST(tx_view, a_pending_transaction_shows_its_next_resubmit) {
   const auto details = [](const char* state, json::value receipt) {
     return tx_details({{"state", state}, {"nextResubmitAt", "2026-11-15T19:46:19Z"}, {"receipt", std::move(receipt)}});
   };
@@ -56,7 +56,7 @@ TEST(tx_view, long_data_is_cut_and_measured) {
   EXPECT_EQ(text, "data  0x" + std::string(72, 'a') + "… (1000 bytes)\n");
 }
 
-TEST(tx_view, many_are_a_line_each) {
+TEST(tx_view, a_list_has_one_line_per_item) {
   EXPECT_EQ(tx_table({json::parse(kTx), json::parse(R"({"txId": "t", "state": "CREATED", "payload": {}})")}),
             "TX ID                                 STATE             CHAIN  NONCE  SIGNER           TO               "
             "VALUE      REQUEST ID  CREATED (UTC)\n"
@@ -65,7 +65,7 @@ TEST(tx_view, many_are_a_line_each) {
             "t                                     CREATED\n");
 }
 
-TEST(tx_view, history_is_in_order_with_who_did_it) {
+TEST(tx_view, history_is_in_order_with_the_acting_node) {
   const auto steps = json::parse(R"([
     {"at": "2026-11-15T19:45:18.123456Z", "from": null, "to": "ALLOCATED", "subState": null, "node": "a-1",
      "fencingToken": 3, "why": "accepted"},

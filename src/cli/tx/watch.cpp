@@ -52,10 +52,9 @@ int follow_on_terminal(Api& api, const std::string& tx_id, const TxFollowOptions
 
 void add_tx_watch(CLI::App& tx, Run& run) {
   auto [command, flags] = add_verb<TxWatchFlags>(
-      tx, run, "watch", "Follow a transaction to its end (exit code 0: confirmed, 3: failed, 4: not in time)",
-      watch_tx);
+      tx, run, "watch", "Follow a transaction to its end (exit code 0: confirmed, 3: failed, 4: timeout)", watch_tx);
   add_tx_flags(command, flags->tx);
-  command.add_option("--until", flags->goal, "submitted, mined or confirmed")
+  command.add_option("--until", flags->goal, "Stop when the transaction is submitted, mined or confirmed")
       ->capture_default_str()
       ->check(CLI::IsMember({"submitted", "mined", "confirmed"}));
   command.add_option("--timeout", flags->timeout, "Stop watching after this time, such as 2m");
