@@ -19,7 +19,7 @@ using http::Response;
 using http::unprocessable;
 using Parts = RoutesParts;
 
-// The guild of the path; throws when the key may not act there.
+// The guild id of the path. Throws if the key may not act in this guild.
 std::int64_t allowed_guild(const Request& request) {
   const auto guild_id = guild_of(request);
   if (auto allowed = check_allowed(*request.principal(), guild_id); !allowed) throw Exception(allowed.error());
@@ -27,7 +27,8 @@ std::int64_t allowed_guild(const Request& request) {
 }
 
 Response account_answer(const std::optional<Account>& account, const Request& request) {
-  if (!account) return Response::problem(not_found("no_such_account", "this member has no account here"), request);
+  if (!account)
+    return Response::problem(not_found("no_such_account", "the member has no account in this guild"), request);
   return Response::json(200, to_json(*account));
 }
 
@@ -66,14 +67,16 @@ Result<json::object> issued(const Issue& issue, const IssueResult& result) {
                           {"ledgerId", std::to_string(result.ledger_id.value())},
                           {"balance", std::to_string(result.balance.value())}};
     case IssueOutcome::kConflict:
-      return fail(conflict("idempotency_conflict", "this idempotencyKey was used for something else")
+      return fail(conflict("idempotency_conflict",
+                           "this idempotencyKey was already used for a different request; use a new key")
                       .with("transferId", result.transfer_id.value().to_string()));
     case IssueOutcome::kSupplyOverflow:
-      return fail(unprocessable("supply_overflow", "the guild's supply would not fit 64 bits").with("amount", amount));
+      return fail(unprocessable("supply_overflow", "the guild's supply would exceed 64 bits").with("amount", amount));
     case IssueOutcome::kInsufficientBalance:
-      return fail(unprocessable("insufficient_balance", "the member has less than that to burn")
-                      .with("balance", std::to_string(result.available.value_or(0)))
-                      .with("required", amount));
+      return fail(
+          unprocessable("insufficient_balance", "the member's available balance is less than the amount to burn")
+              .with("balance", std::to_string(result.available.value_or(0)))
+              .with("required", amount));
     case IssueOutcome::kInvalid:
       break;
   }

@@ -10,7 +10,7 @@ const std::string kSettings = "/api/v1/guilds/7/settings";
 
 using AccountRoutes = RoutesTest;
 
-TEST_F(AccountRoutes, an_account_says_what_its_member_may_do) {
+TEST_F(AccountRoutes, an_account_shows_balance_and_limits) {
   EXPECT_EQ(get(kAccount).outcome(), "404 no_such_account");
   mint(1000);
   ASSERT_EQ(post("/api/v1/transfers", transfer(40, R"(, "mode": "pool")")).text("status"), "approved");
@@ -25,7 +25,7 @@ TEST_F(AccountRoutes, an_account_says_what_its_member_may_do) {
   EXPECT_NE(account.text("cooldownUntil"), "null");
 }
 
-TEST_F(AccountRoutes, the_guilds_own_account_may_only_be_looked_at) {
+TEST_F(AccountRoutes, the_guilds_own_account_is_read_only) {
   mint(1000);
   const std::string own = "/api/v1/guilds/7/accounts/0";
   EXPECT_EQ(get(own).text("balance"), "-1000");
@@ -47,7 +47,7 @@ TEST_F(AccountRoutes, an_id_has_one_spelling_in_paths_queries_and_bodies) {
   EXPECT_EQ(refused.text("field"), "guildId");
 }
 
-TEST_F(AccountRoutes, minting_and_burning_move_the_supply_and_are_kept) {
+TEST_F(AccountRoutes, minting_and_burning_change_the_supply_and_are_recorded) {
   const auto minted = post(kAccount + "/mint", R"({"amount": "100", "reason": "prize", "idempotencyKey": "m-1"})");
   EXPECT_EQ(minted.outcome(), "201");
   EXPECT_EQ(minted.text("kind"), "mint");
@@ -82,7 +82,7 @@ TEST_F(AccountRoutes, the_header_is_a_key_of_minting_and_burning_too) {
   EXPECT_EQ(db.exec("SELECT count(*) FROM economy.operations"), "2");
 }
 
-TEST_F(AccountRoutes, what_cannot_be_issued_is_refused) {
+TEST_F(AccountRoutes, an_invalid_mint_or_burn_is_refused) {
   mint(100);
   const auto burnt = post(kAccount + "/burn", R"({"amount": "101", "reason": "fine"})");
   EXPECT_EQ(burnt.outcome(), "422 insufficient_balance");
@@ -161,7 +161,7 @@ TEST_F(AccountRoutes, a_government_account_has_no_limits) {
   EXPECT_EQ(call("PUT", kAccount + "/kind", R"({"kind": "system", "reason": "mine"})").text("field"), "kind");
 }
 
-TEST_F(AccountRoutes, a_key_of_other_guilds_is_kept_out) {
+TEST_F(AccountRoutes, a_key_of_other_guilds_is_refused) {
   mint(100);
   const Guilds other{{"8"}};
   const std::string issue = R"({"amount": "1", "reason": "r"})";

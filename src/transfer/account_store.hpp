@@ -1,8 +1,8 @@
 // AccountStore: accounts with their statements, mints and burns, and the settings of guilds, as calls of the functions
 // of the schema `economy`.
 //
-// A business outcome is an answer. What is thrown is what pg::Pool throws: then nothing was done, or, for
-// CommitUnknown, the outcome is not known.
+// Business outcomes are returned, never thrown. Throws as pg::Pool does: then nothing was done, except that after
+// CommitUnknown the outcome is not known.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct IssueResult {
   IssueOutcome outcome = IssueOutcome::kInvalid;
   std::optional<Uuid> transfer_id;
   std::optional<std::int64_t> ledger_id;
-  std::optional<std::int64_t> balance;  // after it
+  std::optional<std::int64_t> balance;  // after the mint or burn
   std::optional<std::int64_t> available;
 };
 struct Issue {
@@ -42,15 +42,15 @@ class AccountStore {
   // Mints or burns.
   awaitable<IssueResult> issue(const Issue& issue);
 
-  // Nothing: the member has no account yet.
+  // Returns nothing if the member has no account yet.
   awaitable<std::optional<Account>> account(std::int64_t guild_id, std::int64_t member_id);
   awaitable<> set_account_kind(std::int64_t guild_id, std::int64_t member_id, std::string kind, std::string reason,
                                std::string actor);
-  // Newest first; `before` is the ledger id of the last entry of the page before.
+  // Newest first; `before` is the ledger id of the last entry of the previous page.
   awaitable<std::vector<Entry>> statement(std::int64_t guild_id, std::int64_t member_id,
                                           std::optional<std::int64_t> before, std::size_t limit);
 
-  // The defaults for a guild that has none of its own.
+  // Returns the defaults for a guild without settings of its own.
   awaitable<GuildSettings> settings(std::int64_t guild_id);
   // `changes` by column name, e.g. {"daily_limit": null}.
   awaitable<GuildSettings> set_settings(std::int64_t guild_id, boost::json::object changes, std::string reason,

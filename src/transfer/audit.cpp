@@ -10,7 +10,7 @@ constexpr pg::Statement kAudit{"transfer_audit", "SELECT check_name, wrong, exam
 }  // namespace
 
 awaitable<std::vector<AuditFinding>> audit(pg::Pool& pool) {
-  // It reads everything: on a session of its own, so that nobody stands behind it.
+  // The audit reads every table: it has a session of its own, so that no other query queues behind it.
   const auto connection = co_await pool.acquire();
   const auto results = co_await connection->run(pg::Batch().add(kAudit).statement_timeout(kAuditTime),
                                                 {.access = pg::Access::kRead, .timeout = kAuditTime});

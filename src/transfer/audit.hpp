@@ -1,5 +1,5 @@
-// Proves on live data that no money was made, lost or counted twice (economy.fn_audit in
-// db/migrations/0008_transfer_faces.sql). It reads every table of the economy, at one moment, and locks nothing.
+// Checks on live data that no money was created, lost or counted twice (economy.fn_audit in
+// db/migrations/0008_transfer_faces.sql). Reads every table of the economy in one snapshot and locks nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace fencepost::transfer {
 
 struct AuditFinding {
   std::string check;
-  std::int64_t wrong = 0;              // 0: as it should be
-  std::optional<std::string> example;  // one of those that are wrong
+  std::int64_t wrong = 0;              // number of wrong rows; 0: correct
+  std::optional<std::string> example;  // one of the wrong rows
 };
 
-// One for each check, also for those that hold. Throws as Connection::run does.
+// Returns one finding for each check, including the checks that pass. Throws as Connection::run does.
 awaitable<std::vector<AuditFinding>> audit(pg::Pool& pool);
 
 }  // namespace fencepost::transfer

@@ -1,4 +1,4 @@
-// The audit finds what no code of ours could have done.
+// The audit finds corruption that only a superuser could cause.
 #include <gmock/gmock.h>
 
 #include "tests/support/with_pool.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 class Audit : public EconomyTest {
  protected:
-  // An economy with something of every kind.
+  // An economy with rows of every kind.
   void SetUp() override {
     EconomyTest::SetUp();
     mint(1, 1'000);
@@ -24,7 +24,7 @@ class Audit : public EconomyTest {
     ASSERT_EQ(audit(), "");
   }
 
-  // The checks that fail after this, undone again.
+  // The checks that fail after `sql`, which is rolled back.
   Texts found_after(const std::string& sql) {
     admin.must("BEGIN");
     admin.must("SET LOCAL session_replication_role = replica");
@@ -82,7 +82,7 @@ TEST_F(Audit, is_not_disturbed_by_finished_transfers_that_were_deleted) {
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(Audit, reads_all_findings_also_those_that_hold) {
+TEST_F(Audit, reads_all_findings_including_passed_checks) {
   tamper("DELETE FROM economy.transfer_denials");
   test::with_pool(db.dsn(), {}, [](pg::Pool& pool) -> awaitable<> {
     const auto findings = co_await transfer::audit(pool);

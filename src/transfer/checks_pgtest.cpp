@@ -1,4 +1,4 @@
-// The checks of a transfer: who passes, who waits, and what is told of it.
+// The checks of a transfer: which transfers pass, which wait, and what is announced.
 #include <gmock/gmock.h>
 
 #include "transfer/economy_test_support.hpp"
@@ -29,7 +29,7 @@ class Checks : public EconomyTest {
   Ear ear{db.dsn(), "economy_events"};
 };
 
-TEST_F(Checks, begin_with_the_insert_and_approve_what_passes) {
+TEST_F(Checks, run_on_insert_and_approve_transfers_that_pass) {
   mint(1, 100);
   const auto id = insert(1, 2, 100);
   EXPECT_EQ(state(id), "approved");
@@ -39,7 +39,7 @@ TEST_F(Checks, begin_with_the_insert_and_approve_what_passes) {
   EXPECT_EQ(outbox(id), Texts{"TransferApproved"});
 }
 
-TEST_F(Checks, are_greedy_in_order_and_what_fails_takes_nothing) {
+TEST_F(Checks, are_greedy_in_order_and_a_failed_transfer_reserves_nothing) {
   mint(1, 100);
   const auto rows = create({{1, 2, 150}, {1, 2, 40}, {1, 2, 50}});
   EXPECT_EQ(column(rows, "outcome"), (Texts{"created", "created", "created"}));
@@ -83,7 +83,7 @@ TEST_F(Checks, of_a_thousand_in_one_insert_are_made_as_a_set) {
   EXPECT_EQ(audit(), "");
 }
 
-// Whoever has put another schema first in the search_path gets served like everybody else.
+// An insert works even if another schema is first in the session's search_path.
 TEST_F(Checks, of_an_insert_by_hand_do_not_depend_on_the_search_path) {
   mint(1, 100);
   admin.must("SET search_path = economy");
@@ -138,12 +138,12 @@ TEST_F(Checks, count_what_was_approved_towards_the_days_limit) {
   EXPECT_EQ(checks(rows[3].get<Uuid>("transfer_id")), "110");
   process();
   EXPECT_EQ(checks(insert(1, 2, 1)), "110") << "completing gives no allowance back";
-  // It was yesterday.
+  // The transfer happened yesterday.
   tamper("UPDATE economy.accounts SET day = day - 1");
   EXPECT_EQ(state(insert(1, 2, 500)), "approved");
 }
 
-TEST_F(Checks, go_by_the_utc_day_whatever_the_sessions_time_zone) {
+TEST_F(Checks, use_the_utc_day_in_every_session_time_zone) {
   settings(R"({"daily_limit": 500})");
   mint(1, 10'000);
   for (const auto* zone : {"Pacific/Kiritimati", "Etc/GMT+12", "UTC"}) {
@@ -159,7 +159,7 @@ TEST_F(Checks, go_by_the_utc_day_whatever_the_sessions_time_zone) {
   EXPECT_EQ(admin.value<std::int64_t>("SELECT day_used FROM economy.accounts WHERE member_id = 1"), 300);
 }
 
-TEST_F(Checks, a_limit_of_zero_lets_nothing_out_and_none_lets_everything) {
+TEST_F(Checks, a_limit_of_zero_blocks_everything_and_no_limit_blocks_nothing) {
   settings(R"({"daily_limit": 0})");
   mint(1, 10'000);
   EXPECT_EQ(checks(insert(1, 2, 1)), "110");
@@ -176,7 +176,7 @@ TEST_F(Checks, spare_government_accounts_cooldown_and_limit_but_not_the_balance)
   EXPECT_EQ(checks(rows[2].get<Uuid>("transfer_id")), "011");
 }
 
-TEST_F(Checks, tell_their_results_in_the_seeds_format) {
+TEST_F(Checks, announce_their_results_in_the_documented_format) {
   settings(R"({"cooldown_seconds": 300, "daily_limit": 500})");
   mint(1, 500);
   ear.take();
@@ -202,7 +202,7 @@ TEST_F(Checks, tell_their_results_in_the_seeds_format) {
             (std::vector<value>{0, 100, 450, 500}));
 }
 
-TEST_F(Checks, say_ids_of_64_bits_as_numbers) {
+TEST_F(Checks, announce_64_bit_ids_as_numbers) {
   constexpr std::int64_t kBig = 9'007'199'254'740'993;  // more than a double can tell apart
   mint(kBig, 5);
   ear.take();
@@ -211,7 +211,7 @@ TEST_F(Checks, say_ids_of_64_bits_as_numbers) {
               ::testing::HasSubstr("\"initiator_id\": 9007199254740993, \"target_id\": 9007199254740995"));
 }
 
-TEST_F(Checks, singly_give_their_result_and_tell_it_and_change_nothing) {
+TEST_F(Checks, called_singly_announce_their_result_and_change_nothing) {
   settings(R"({"cooldown_seconds": 300, "daily_limit": 50})");
   mint(1, 100);
   insert(1, 2, 10);
@@ -238,7 +238,7 @@ TEST_F(Checks, singly_give_their_result_and_tell_it_and_change_nothing) {
   EXPECT_TRUE(ear.take().empty());
 }
 
-TEST_F(Checks, of_one_transfer_can_be_asked_for_and_count_nothing_before_their_time) {
+TEST_F(Checks, can_be_run_early_for_one_transfer_without_counting_a_retry) {
   const auto id = insert(1, 2, 5);
   const auto approve = [&] {
     return admin.value<bool>("SELECT economy._check_and_approve_transfer($1)", pg::Params::of(id));

@@ -1,4 +1,4 @@
-// How the functions of the schema `economy` are called, and how their answers are read.
+// Calls the functions of the schema `economy` and reads their answers.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace fencepost::transfer {
 // How long a call waits for the locks of other sessions.
 inline constexpr std::chrono::milliseconds kLockPatience{2'000};
 
-// The rows of the batch's last statement. Runs on a borrowed connection, and again when PostgreSQL rolled it back for a
-// deadlock: then nothing was done.
+// Returns the rows of the batch's last statement. Runs on a borrowed connection, and retries if PostgreSQL rolled the
+// batch back because of a deadlock: then nothing was done.
 awaitable<pg::ResultSet> run_batch(pg::Pool& pool, pg::Batch batch);
 
-// On a borrowed connection: a large set takes long, and so does a call that waits for a lock; short queries of other
-// callers must not queue behind it.
+// Runs on a borrowed connection: a large set or a wait for a lock takes long, and short queries of other callers must
+// not queue behind it.
 template <class... Values>
 awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const pg::Statement& statement, Values... values) {
   pg::Batch batch;
@@ -34,7 +34,7 @@ awaitable<pg::ResultSet> run_alone(pg::Pool& pool, const pg::Statement& statemen
 }
 
 // For a set. The statement's last parameter says whether to wait for locks. After `patience` the set runs without the
-// items whose accounts another session keeps locked, so that only those items have to wait.
+// items whose accounts another session has locked, so that only these items have to wait.
 template <class... Values>
 awaitable<pg::ResultSet> run_set(pg::Pool& pool, const pg::Statement& statement, std::chrono::milliseconds patience,
                                  Values... values) {

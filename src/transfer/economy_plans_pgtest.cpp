@@ -1,6 +1,5 @@
-// How much the calls of a node read when there is much to read: in proportion to their set, not to the tables. The
-// planner knows how large those are (pg/statistics_keeper.hpp), except for transfer_work, which it finds empty most of
-// the time and which may be full all the same.
+// On large tables the calls of a node read in proportion to their set, not to the tables. The planner knows the sizes
+// (pg/statistics_keeper.hpp), except for transfer_work: its statistics often say empty while it is full.
 #include "transfer/economy_test_support.hpp"
 
 namespace fencepost::transfer {
@@ -14,7 +13,7 @@ class EconomyPlans : public EconomyTest {
         "SELECT set_config('enable_seqscan', 'off', false), "
         "set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false)");
     for (std::int64_t member = 1; member <= 100; ++member) mint(member, 1'000);
-    // 20,000 that wait, 50,000 that are done, and as many accounts.
+    // 20,000 waiting transfers, 50,000 finished ones, and as many accounts.
     tamper(R"(
       INSERT INTO economy.accounts (guild_id, member_id) SELECT 7, 1000 + n FROM generate_series(1, 50000) AS n;
       INSERT INTO economy.pending_transfers (transfer_id, guild_id, initiator_id, target_id, amount, status, expires_at)
@@ -30,7 +29,7 @@ class EconomyPlans : public EconomyTest {
       ANALYZE economy.accounts, economy.pending_transfers, economy.transactions;
       CREATE TABLE work AS SELECT * FROM economy.transfer_work;
       DELETE FROM economy.transfer_work)");
-    admin.must("VACUUM (ANALYZE, TRUNCATE false) economy.transfer_work");  // pages without rows, says the planner
+    admin.must("VACUUM (ANALYZE, TRUNCATE false) economy.transfer_work");  // the planner sees pages without rows
     admin.must("INSERT INTO economy.transfer_work SELECT * FROM work");
   }
 
@@ -42,7 +41,7 @@ class EconomyPlans : public EconomyTest {
     node.must(kCreate, create_params(wishes));
   }
 
-  // How many rows of the economy's tables, or entries of their indexes, the call has looked at.
+  // How many rows of the economy's tables and entries of their indexes the call has read.
   std::int64_t looked_at(const std::function<void()>& call) {
     constexpr std::string_view kCount =
         "SELECT (SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_xact_user_tables WHERE schemaname = 'economy') "
@@ -59,13 +58,13 @@ class EconomyPlans : public EconomyTest {
   Session node{db.dsn(), "node"};
 };
 
-TEST_F(EconomyPlans, reads_go_with_the_set_and_not_with_the_tables) {
+TEST_F(EconomyPlans, reads_grow_with_the_set_and_not_with_the_tables) {
   constexpr int kSet = 100;
   constexpr int kLooksPerItem = 60;  // rows and index entries, each some dozen times
   EXPECT_LT(looked_at([&] { some(kSet); }), kSet * kLooksPerItem) << "create";
   EXPECT_LT(looked_at([&] { EXPECT_EQ(node.must(kProcess).one().get<int>("completed"), kSet); }), kSet * kLooksPerItem)
       << "complete";
-  // Retries: a hundred of those that wait become due.
+  // Retries: a hundred waiting transfers become due.
   tamper(
       "UPDATE economy.transfer_work SET due_at = now() WHERE transfer_id IN "
       "(SELECT transfer_id FROM economy.transfer_work ORDER BY seq LIMIT 100)");
@@ -74,7 +73,7 @@ TEST_F(EconomyPlans, reads_go_with_the_set_and_not_with_the_tables) {
   std::vector<Wish> wishes;
   for (int i = 0; i < kSet; ++i) wishes.push_back({.from = 1 + i % 50, .to = 1001 + i, .amount = 1});
   EXPECT_LT(looked_at([&] { node.must(kNow, now_params(wishes)); }), kSet * kLooksPerItem) << "synchronous";
-  // A credit to somebody with thousands that wait for something else than money.
+  // A credit to a payer with thousands of transfers that wait for another check than the balance.
   tamper("UPDATE economy.transfer_work SET initiator_id = 1001, failed_on = 4 WHERE initiator_id > 1100");
   EXPECT_LT(looked_at([&] { node.must(kNow, now_params({{.from = 1, .to = 1001, .amount = 1}})); }), 200) << "credit";
   const auto id = node.value<Uuid>("SELECT transfer_id FROM economy.transfer_work LIMIT 1");

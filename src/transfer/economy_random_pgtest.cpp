@@ -1,4 +1,4 @@
-// Four sessions do whatever can be done, in a random but repeatable order, and after every round the books balance.
+// Four sessions run every operation in a random but repeatable order; after every round the books balance.
 #include <map>
 #include <random>
 
@@ -19,17 +19,17 @@ class EconomyRandom : public EconomyTest {
   std::int64_t pick(std::int64_t below) { return std::uniform_int_distribution<std::int64_t>(0, below - 1)(engine); }
 
   std::int64_t guild() { return kGuild + pick(2); }
-  // Member 1 is in half of everything.
+  // Member 1 takes part in half of all transfers.
   std::int64_t member() { return pick(2) == 0 ? 1 : 1 + pick(6); }
 
   std::vector<Wish> wishes() {
     std::vector<Wish> out;
     for (auto n = 1 + pick(6); n > 0; --n) {
       Wish wish{.from = member(), .to = member(), .amount = 1 + pick(120), .guild = guild()};
-      if (wish.from == wish.to && pick(10) > 0) wish.to = wish.from + 1;  // sometimes it stays nonsense
+      if (wish.from == wish.to && pick(10) > 0) wish.to = wish.from + 1;  // sometimes it stays invalid
       if (pick(3) == 0) {
         wish.key = fmt::format("k{}", pick(60));
-        if (pick(2) == 0) wish.amount = 50;  // so that the same key often means the same
+        if (pick(2) == 0) wish.amount = 50;  // so that the same key often has the same terms
         if (pick(2) == 0) wish.to = 8;
       }
       out.push_back(std::move(wish));
@@ -92,7 +92,7 @@ TEST_F(EconomyRandom, the_books_balance_after_every_round) {
   std::vector<std::unique_ptr<Session>> sessions;
   for (const auto* name : {"a", "b", "c", "d"}) {
     sessions.push_back(std::make_unique<Session>(db.dsn(), name));
-    // As a node's sessions are.
+    // The same settings as a node's sessions.
     sessions.back()->must(
         "SELECT set_config('enable_seqscan', 'off', false), "
         "set_config('plan_cache_mode', 'force_generic_plan', false)");
@@ -115,7 +115,7 @@ TEST_F(EconomyRandom, the_books_balance_after_every_round) {
     if (pick(2) == 0) pass(fmt::format("{} s", pick(40)));
     if (pick(40) == 0) pass("12 hours");
   }
-  // Whatever was accepted is finished, or has its time.
+  // Every accepted transfer is finished or has a time for its next attempt.
   settings(R"({"max_retries": 0, "cooldown_seconds": 0, "daily_limit": null})");
   settings(R"({"max_retries": 0, "cooldown_seconds": 0, "daily_limit": null})", kGuild + 1);
   pass("400 s");

@@ -1,4 +1,4 @@
-// A guild with members, for the tests of the economy's SQL, and a clock that the test turns by moving the past.
+// A guild with members, for the tests of the economy's SQL. A test advances time by moving stored times into the past.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ using interleaving::Session;
 
 inline constexpr std::int64_t kGuild = 7;
 
-// What has been told on a channel. Nothing that was committed before `take` is missing from it.
+// Collects the notifications of a channel, including all that were committed before `take`.
 class Ear {
  public:
   Ear(const std::string& dsn, std::string channel)
@@ -77,7 +77,7 @@ class EconomyTest : public ::testing::Test {
  protected:
   using Texts = std::vector<std::string>;
 
-  // No cooldown and no limit, unless a test is about them.
+  // No cooldown and no limit by default; tests of these set their own.
   void SetUp() override { settings(R"({"cooldown_seconds": 0, "daily_limit": null})"); }
 
   void settings(const std::string& changes, std::int64_t guild = kGuild) {
@@ -96,7 +96,7 @@ class EconomyTest : public ::testing::Test {
                pg::Params::of(kGuild, member));
   }
 
-  // As somebody in psql would.
+  // Inserts a row as a psql session would.
   static constexpr std::string_view kInsert =
       "INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount) VALUES ($1, $2, $3, $4) "
       "RETURNING transfer_id";
@@ -111,7 +111,7 @@ class EconomyTest : public ::testing::Test {
   static constexpr std::string_view kExpire = "SELECT economy.fn_expire_transfers(1000)";
   static constexpr std::string_view kCancel = "SELECT * FROM economy.fn_cancel_transfer($1)";
 
-  // The arrays that both modes take; `more` comes before the keys.
+  // The array parameters of both modes; `more` comes before the keys.
   template <class... More>
   static pg::Params params_of(const std::vector<Wish>& wishes, const More&... more) {
     std::vector<std::optional<Uuid>> ids(wishes.size());
@@ -140,7 +140,7 @@ class EconomyTest : public ::testing::Test {
     return out;
   }
 
-  // Calls until nothing is left to do now; how many were completed.
+  // Calls until nothing is due; returns how many transfers were completed.
   std::int64_t process() {
     std::int64_t completed = 0;
     for (;;) {
@@ -173,7 +173,7 @@ class EconomyTest : public ::testing::Test {
         pg::Params::of(guild, member));
   }
 
-  // Everything that has a time happened that much earlier.
+  // Moves every stored time that far into the past.
   void pass(const std::string& interval) {
     tamper(fmt::format(R"(
       UPDATE economy.transfer_work
@@ -184,10 +184,10 @@ class EconomyTest : public ::testing::Test {
       UPDATE economy.accounts SET last_transfer_at = last_transfer_at - interval '{0}')",
                        interval));
   }
-  // Past every guard, as a superuser can.
+  // Bypasses every trigger, as a superuser can.
   void tamper(const std::string& sql) { db.exec("SET session_replication_role = replica; " + sql); }
 
-  // Empty, or what the audit found.
+  // The findings of the audit; empty if there are none.
   std::string audit() {
     return admin.value<std::string>(
         "SELECT coalesce(string_agg(check_name || ': ' || wrong || ', e.g. ' || example, '; '), '') "

@@ -1,4 +1,4 @@
-// What the table in routes.cpp names, and what its handlers have in common.
+// The handlers that the table in routes.cpp names, and their common helpers.
 #pragma once
 
 #include "transfer/routes.hpp"
@@ -22,7 +22,7 @@ awaitable<http::Response> set_account_kind(http::Request& request, RoutesParts p
 awaitable<http::Response> get_settings(http::Request& request, RoutesParts parts);
 awaitable<http::Response> change_settings(http::Request& request, RoutesParts parts);
 
-// kForbidden `guild_not_allowed` when the key may not act there.
+// Error kForbidden `guild_not_allowed` if the key may not act in this guild.
 Result<void> check_allowed(const http::Principal& principal, std::int64_t guild_id);
 
 }  // namespace fencepost::transfer

@@ -1,5 +1,5 @@
-// Two and three sessions at once, in every order. A function is one turn, so a third session that holds a lock makes
-// the others stop in the middle of theirs.
+// Two and three concurrent sessions, in every order. A function call is one step, so a third session that holds a lock
+// stops the others in the middle of their calls.
 #include <set>
 
 #include "transfer/economy_test_support.hpp"
@@ -27,7 +27,7 @@ class Interleaving : public EconomyTest {
                               pg::Params::of(member))),
             commit()};
   }
-  // All orders of three transactions, of which the third is the first to begin.
+  // All orders of three transactions in which the third begins first.
   static std::vector<Order> orders_while_held() {
     auto orders = all_orders(std::vector<std::size_t>{2, 2, 1});
     for (auto& order : orders) order.insert(order.begin(), 2);
@@ -66,7 +66,7 @@ TEST_F(Interleaving, opposite_directions_never_deadlock) {
     for (std::size_t of_a = 0; of_a < kinds.size(); ++of_a) {
       for (std::size_t of_b = of_a; of_b < kinds.size(); ++of_b) {
         for (const auto& order : orders_while_held()) {
-          create({there, back});  // something to be processed
+          create({there, back});  // transfers to process
           theatre.play({{a, kinds[of_a](there, back)}, {b, kinds[of_b](back, there)}, {c, hold(held)}}, order);
           waits += theatre.trace().contains("waits") ? 1 : 0;
         }
@@ -95,7 +95,7 @@ TEST_F(Interleaving, sets_that_open_the_same_accounts_never_deadlock) {
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(Interleaving, nobody_approves_more_than_there_is) {
+TEST_F(Interleaving, concurrent_approvals_never_exceed_the_balance) {
   const auto play = [&](const Order& order, std::vector<bool> synchronous) {
     const auto payer = ++next_member;
     mint(payer, 100);
@@ -132,7 +132,7 @@ TEST_F(Interleaving, inserts_by_hand_and_by_function_share_one_balance) {
   }
 }
 
-// Whoever comes first decides, and the other finds it decided.
+// The first session decides, and the other sees the decision.
 TEST_F(Interleaving, expiry_and_approval_never_both_happen) {
   db.exec(R"(
     CREATE FUNCTION expire_now(p_id uuid) RETURNS void LANGUAGE plpgsql SET session_replication_role = replica AS $$
@@ -145,10 +145,10 @@ TEST_F(Interleaving, expiry_and_approval_never_both_happen) {
     for (const bool processing : {true, false}) {
       const auto payer = ++next_member;
       const auto id = insert(payer, 2, 50);
-      mint(payer, 50);  // it is due, and would pass
+      mint(payer, 50);  // the transfer is due and would pass
       const auto approving =
           processing ? script(kProcess) : script("SELECT economy._check_and_approve_transfer($1)", pg::Params::of(id));
-      // Time passes at some moment: before it the transfer may be approved, after it only expired.
+      // The transfer expires at some point of the order: before it approval is allowed, after it only expiry.
       const Script time{statement("time", fmt::format("SELECT expire_now('{}')", id.to_string()))};
       theatre.play({{a, approving}, {b, script(kExpire)}, {c, time}}, order);
       process();
@@ -185,7 +185,7 @@ TEST_F(Interleaving, cancelling_and_approval_never_both_happen) {
   EXPECT_EQ(ends.size(), 2U);
 }
 
-TEST_F(Interleaving, one_key_is_one_transfer_whoever_asks_in_whichever_mode) {
+TEST_F(Interleaving, one_key_is_one_transfer_across_sessions_and_modes) {
   const auto play = [&](const Order& order, std::vector<bool> synchronous) {
     const auto payer = ++next_member;
     mint(payer, 100);
@@ -237,8 +237,9 @@ TEST_F(Interleaving, minting_never_exceeds_what_fits) {
   }
 }
 
-// What becomes due while a call waits for a lock is the next call's, and this one says so.
-TEST_F(Interleaving, what_becomes_due_during_a_call_is_not_forgotten) {
+// A transfer that becomes due while a call waits for a lock is left to the next call, and this call reports its
+// due time.
+TEST_F(Interleaving, a_transfer_that_becomes_due_during_a_call_is_not_lost) {
   mint(1, 100);
   insert(1, 2, 10);
   const auto later = insert(5, 2, 10);
@@ -257,7 +258,7 @@ TEST_F(Interleaving, what_becomes_due_during_a_call_is_not_forgotten) {
                                            pg::Params::of(later)));
 }
 
-// A credit and a failing check of the same payer: whatever their order, the transfer is due at once afterwards.
+// A credit and a failing check of the same payer: in every order, the transfer is due at once afterwards.
 TEST_F(Interleaving, a_credit_is_never_missed) {
   mint(3, 1'000'000);
   for (const auto& order : all_orders(std::vector<std::size_t>{2, 2})) {
@@ -274,7 +275,7 @@ TEST_F(Interleaving, a_credit_is_never_missed) {
   }
 }
 
-// New settings and a check that still goes by the old ones: the transfer is due at once afterwards.
+// New settings and a check that still uses the old ones: the transfer is due at once afterwards.
 TEST_F(Interleaving, new_settings_are_never_missed) {
   settings(R"({"cooldown_seconds": 300, "daily_limit": null})");
   const auto changing = [&](int seconds) {
@@ -289,7 +290,7 @@ TEST_F(Interleaving, new_settings_are_never_missed) {
     insert(payer, 2, 10);
     process();
     const auto id = insert(payer, 2, 10);
-    // Its tries are seldom by now, and one is due.
+    // Its retries are far apart by now, and one is due.
     admin.must("UPDATE economy.pending_transfers SET retry_count = 8 WHERE transfer_id = $1", pg::Params::of(id));
     admin.must(
         "UPDATE economy.transfer_work SET due_at = clock_timestamp(), next_attempt_at = clock_timestamp() "
@@ -301,7 +302,7 @@ TEST_F(Interleaving, new_settings_are_never_missed) {
   }
 }
 
-// And a credit meanwhile is not missed either.
+// A concurrent credit is not missed either.
 TEST_F(Interleaving, new_settings_hide_no_credit) {
   mint(3, 1'000'000);
   int limit = 1'000'000;

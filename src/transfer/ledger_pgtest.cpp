@@ -1,4 +1,4 @@
-// The ledger: what operators do, what it refuses, and that it is never changed.
+// The ledger: operators' actions, refused rows, and immutability.
 #include "transfer/economy_test_support.hpp"
 
 namespace fencepost::transfer {
@@ -8,7 +8,7 @@ constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
 class Ledger : public EconomyTest {};
 
-TEST_F(Ledger, what_is_minted_comes_from_the_system_account_and_what_is_burnt_goes_there) {
+TEST_F(Ledger, minting_debits_and_burning_credits_the_system_account) {
   EXPECT_EQ(mint(1, 100), "completed");
   EXPECT_EQ(burn(1, 30), "completed");
   EXPECT_EQ(account(1), "70/0");
@@ -20,7 +20,7 @@ TEST_F(Ledger, what_is_minted_comes_from_the_system_account_and_what_is_burnt_go
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(Ledger, an_operator_is_remembered_with_reason) {
+TEST_F(Ledger, an_operators_action_is_recorded_with_its_reason) {
   mint(1, 100);
   settings(R"({"max_retries": 3})");
   make_government(1);
@@ -36,7 +36,7 @@ TEST_F(Ledger, minting_more_than_fits_is_refused_before_anything_is_written) {
   EXPECT_EQ(account(2), "0/0");
   EXPECT_EQ(mint(2, 10), "completed");
   EXPECT_EQ(mint(2, 1), "supply_overflow");
-  // All of it on one account, there and back twice in a day: nothing on the way overflows either.
+  // The whole supply moves there and back twice in a day: no intermediate sum overflows.
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(column(transfer_now({{2, 1, i == 0 ? 10 : kMax}}), "outcome"), Texts{"completed"});
     EXPECT_EQ(account(1), fmt::format("{}/0", kMax));
@@ -80,7 +80,7 @@ TEST_F(Ledger, is_never_changed) {
   EXPECT_EQ(admin.value<std::int64_t>("SELECT amount FROM economy.transactions"), 100);
 }
 
-// Elsewhere what was committed during a wait for a lock is not seen, and a key could be used twice.
+// Other isolation levels do not see rows committed during a wait for a lock, so a key could be used twice.
 TEST_F(Ledger, money_moves_in_read_committed_only) {
   mint(1, 100);
   for (const auto* level : {"REPEATABLE READ", "SERIALIZABLE"}) {
@@ -91,7 +91,7 @@ TEST_F(Ledger, money_moves_in_read_committed_only) {
   EXPECT_EQ(account(1), "100/0");
 }
 
-TEST_F(Ledger, rows_that_make_no_sense_are_refused) {
+TEST_F(Ledger, invalid_rows_are_refused) {
   mint(1, 100);
   for (const auto* values : {"'transfer', 1, 2, 0", "'transfer', 1, 2, -1", "'transfer', 1, 1, 5",
                              "'transfer', 0, 1, 5", "'mint', 1, 2, 5", "'burn', 1, 2, 5", "'gift', 1, 2, 5"}) {
@@ -103,7 +103,7 @@ TEST_F(Ledger, rows_that_make_no_sense_are_refused) {
   }
 }
 
-TEST_F(Ledger, an_account_covers_what_is_reserved_and_only_the_system_owes) {
+TEST_F(Ledger, a_balance_covers_the_reserved_amount_except_for_the_system_account) {
   mint(1, 100);
   for (const auto* set : {"reserved = 101", "reserved = -1", "balance = -1", "kind = 'system'"}) {
     EXPECT_EQ(admin.ask(fmt::format("UPDATE economy.accounts SET {} WHERE member_id = 1", set)).sqlstate, "23514")
@@ -112,7 +112,7 @@ TEST_F(Ledger, an_account_covers_what_is_reserved_and_only_the_system_owes) {
   EXPECT_EQ(account(0), "-100/0");
 }
 
-TEST_F(Ledger, settings_have_defaults_and_refuse_nonsense) {
+TEST_F(Ledger, settings_have_defaults_and_refuse_invalid_values) {
   const auto of = [&](std::int64_t guild) {
     return admin.value<std::string>(
         "SELECT concat_ws(' ', coalesce(daily_limit::text, 'none'), cooldown_seconds, default_expiry_hours, "
@@ -134,8 +134,8 @@ TEST_F(Ledger, settings_have_defaults_and_refuse_nonsense) {
   EXPECT_EQ(of(99), "0 300 1 10");
 }
 
-// A person reads these.
-TEST_F(Ledger, who_asks_wrongly_is_told_what_is_wrong) {
+// Operators read these messages in psql.
+TEST_F(Ledger, an_invalid_call_raises_a_clear_error) {
   const auto told = [&](const std::string& call, const std::string& words) {
     const auto answer = admin.ask("SELECT economy." + call);
     EXPECT_EQ(answer.sqlstate, "22023") << call << ": " << answer.message;
@@ -164,8 +164,8 @@ TEST_F(Ledger, the_record_of_operators_is_never_changed) {
   EXPECT_EQ(admin.ask("TRUNCATE economy.operations").sqlstate, "23000");
 }
 
-// As docs/transfers.md says it.
-TEST_F(Ledger, a_role_that_is_granted_the_schema_is_served) {
+// The grants are those of docs/transfers.md.
+TEST_F(Ledger, a_role_with_the_documented_grants_can_transfer) {
   mint(1, 100);
   const auto role = "clerk_" + admin.value<std::string>("SELECT current_database()");
   admin.must("CREATE ROLE " + role);
@@ -175,7 +175,7 @@ TEST_F(Ledger, a_role_that_is_granted_the_schema_is_served) {
   admin.must("GRANT USAGE ON SCHEMA economy TO " + role);
   admin.must("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA economy TO " + role);
   admin.must("GRANT USAGE ON ALL SEQUENCES IN SCHEMA economy TO " + role);
-  clerk.must("SET search_path = pg_temp");  // whatever it is
+  clerk.must("SET search_path = pg_temp");  // any search_path works
   clerk.must(kInsert, pg::Params::of(kGuild, 1, 2, 5));
   clerk.must("SELECT economy.fn_create_pending_transfer(7, 1, 2, 6)");
   EXPECT_EQ(clerk.must(kProcess).one().get<int>("completed"), 2);

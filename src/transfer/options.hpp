@@ -1,4 +1,4 @@
-// What an operator may choose about transfers. What a guild may choose is in its settings.
+// Options of transfers that the operator sets. The settings of a guild are in the database.
 #pragma once
 
 #include <chrono>
@@ -7,12 +7,12 @@
 namespace fencepost::transfer {
 
 struct TransferOptions {
-  bool event_pool_enabled = false;  // the mode of a request that names none
+  bool event_pool_enabled = false;  // whether a request without a mode goes to the pool
   std::size_t batch = 500;          // transfers in one transaction
-  std::size_t lanes = 2;            // sets under way at a time, in each mode; a payer's follow each other
+  std::size_t lanes = 2;            // sets in flight at a time, in each mode; the transfers of one payer stay in order
   std::chrono::milliseconds sweep_interval{5'000};
   std::chrono::milliseconds expiry_interval{60'000};
-  std::chrono::milliseconds audit_interval = std::chrono::hours(24);  // 0: never by itself
+  std::chrono::milliseconds audit_interval = std::chrono::hours(24);  // 0: no periodic audit
 };
 
 }  // namespace fencepost::transfer

@@ -1,7 +1,7 @@
-// How long to wait for an account that somebody has locked: a while, and less where somebody was just found to keep
-// one. Whoever waits holds locks himself, and others wait behind those.
+// How long a set waits for an account that another session has locked: `usual`, or `little` for five seconds after
+// account_was_locked. A waiting set holds locks itself, so a long wait delays other sets.
 //
-// Any thread.
+// Any thread may call.
 #pragma once
 
 #include <atomic>

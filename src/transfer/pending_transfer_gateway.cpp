@@ -31,7 +31,7 @@ boost::json::object object_of(const pg::Row& row, std::string_view column) {
   return boost::json::parse(row.get<std::string_view>(column)).as_object();
 }
 
-// One column of each transfer, as arrays for the functions.
+// The transfers as arrays, one per column, as the functions take them.
 struct Columns {
   std::vector<Uuid> ids;
   std::vector<std::int64_t> guilds, initiators, targets, amounts;
@@ -148,7 +148,7 @@ awaitable<ProcessResult> PendingTransferGateway::process_only(std::vector<Uuid> 
   co_return read_processed(rows);
 }
 
-// In the order of fn_process_due, which serves the lanes in turn.
+// In the order of fn_process_due, which alternates between the lanes.
 constexpr Statement kDue{"transfer_due", R"(
   SELECT transfer_id
     FROM (SELECT transfer_id, due_at, row_number() OVER (PARTITION BY lane ORDER BY due_at, seq) AS turn

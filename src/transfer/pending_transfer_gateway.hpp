@@ -1,8 +1,8 @@
 // PendingTransferGateway: transfers of both modes and the pool of pending ones, as calls of the functions of the schema
-// `economy`. Sets go in and come out as sets, one answer for each item in the caller's order; a business outcome is an
-// answer, never an exception.
+// `economy`. A set is answered by a set, one answer for each item in the caller's order. Business outcomes are
+// returned, never thrown.
 //
-// What is thrown is what pg::Pool throws: then nothing was done, or, for CommitUnknown, the outcome is not known.
+// Throws as pg::Pool does: then nothing was done, except that after CommitUnknown the outcome is not known.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ namespace fencepost::transfer {
 
 enum class CreateOutcome {
   kCreated,
-  kExisting,       // the key was used before, for the same
-  kConflict,       // the key was used before, for something else
-  kInvalid,        // no amount, no such id, to oneself
-  kAccountLocked,  // not done: another session keeps one of the accounts locked
+  kExisting,       // the key was used before for the same transfer
+  kConflict,       // the key was used before for a different transfer
+  kInvalid,        // amount or id not positive, or payer and payee are the same
+  kAccountLocked,  // not done: another session has locked one of the accounts
 };
 struct CreateResult {
   CreateOutcome outcome = CreateOutcome::kInvalid;
-  std::optional<Uuid> transfer_id;  // of a conflict: whose key it is
+  std::optional<Uuid> transfer_id;  // of a conflict: the transfer that used the key first
   std::optional<TransferStatus> status;
 };
 
@@ -41,7 +41,7 @@ struct SyncResult {
   std::optional<Uuid> transfer_id;
   std::optional<TransferStatus> status;
   std::optional<std::int64_t> ledger_id;
-  std::optional<std::int64_t> initiator_balance;  // after it
+  std::optional<std::int64_t> initiator_balance;  // after the transfer
   std::optional<std::int64_t> target_balance;
   std::optional<TimePoint> created_at;
   std::optional<std::int64_t> available;     // kInsufficientBalance
@@ -51,7 +51,7 @@ struct SyncResult {
 };
 struct SyncResults {
   std::vector<SyncResult> items;
-  bool woken = false;  // transfers that waited became due: the nodes should hear of it, after the commit
+  bool woken = false;  // waiting transfers became due: notify the nodes after the commit
 };
 
 struct ProcessResult {
@@ -60,55 +60,55 @@ struct ProcessResult {
   std::int64_t approved = 0;
   std::int64_t waiting = 0;
   std::int64_t denied = 0;
-  std::int64_t put_off = 0;                           // other sessions keep their accounts locked
+  std::int64_t put_off = 0;                           // deferred, because other sessions have locked their accounts
   bool more = false;                                  // call again at once
   bool busy = false;                                  // another session works on a lane with due work
-  std::optional<std::chrono::milliseconds> next_due;  // of what is not due yet, from now
+  std::optional<std::chrono::milliseconds> next_due;  // time until the next transfer becomes due
 };
 
 struct PoolState {
   std::int64_t waiting = 0;
   std::int64_t approved = 0;
   std::int64_t retries_due = 0;
-  std::int64_t due = 0;                                      // these, and what is approved
+  std::int64_t due = 0;                                      // waiting or approved transfers that are due now
   std::optional<std::chrono::milliseconds> oldest_waiting;   // since it was created
   std::optional<std::chrono::milliseconds> oldest_due;       // since it was due
   std::optional<std::chrono::milliseconds> oldest_approved;  // since it was approved
   std::optional<Uuid> oldest_approved_id;
-  double notify_queue = 0;  // how full PostgreSQL's queue of notifications is; at 1 every commit that notifies fails
+  double notify_queue = 0;  // fill level of PostgreSQL's notification queue; at 1 every commit that notifies fails
 };
 
 class PendingTransferGateway {
  public:
   explicit PendingTransferGateway(pg::Pool& pool) : pool_(pool) {}
 
-  // A set waits at most `patience` for locks, and then goes on without the items whose accounts are locked.
+  // A set waits at most `patience` for locks, then runs without the items whose accounts are locked.
   awaitable<std::vector<CreateResult>> create(std::span<const NewTransfer> transfers,
                                               std::chrono::milliseconds patience);
   awaitable<SyncResults> transfer_now(std::span<const NewTransfer> transfers, std::chrono::milliseconds patience);
 
-  // Carries out at most `limit` due transfers in one transaction. `process_only`: these and no others, without waiting
-  // for locks.
+  // Processes at most `limit` due transfers in one transaction. `process_only` processes only the given transfers and
+  // does not wait for locks.
   awaitable<ProcessResult> process_due(std::size_t limit, std::chrono::milliseconds patience);
   awaitable<ProcessResult> process_only(std::vector<Uuid> only);
-  // The transfers that process_due would take next, to find the one that makes a set fail.
+  // The transfers that process_due would take next; used to find the transfer that makes a set fail.
   awaitable<std::vector<Uuid>> list_due(std::size_t limit);
   awaitable<> defer(Uuid transfer_id, std::chrono::milliseconds delay);
   awaitable<std::int64_t> expire(std::size_t limit);
 
-  // Nothing: no such transfer. In both modes.
+  // Finds a transfer of either mode; nothing if it does not exist.
   awaitable<std::optional<Transfer>> find(Uuid transfer_id);
-  // Newest first; `before` is the seq of the last one of the page before.
+  // Newest first; `before` is the seq of the last transfer of the previous page.
   awaitable<std::vector<Transfer>> list(std::int64_t guild_id, std::optional<TransferStatus> status,
                                         std::optional<std::int64_t> before, std::size_t limit);
   struct Cancelled {
     bool cancelled = false;
-    std::optional<TransferStatus> status;  // afterwards; none: no such transfer
+    std::optional<TransferStatus> status;  // after the call; none: the transfer does not exist
   };
   awaitable<Cancelled> cancel(Uuid transfer_id);
 
   awaitable<PoolState> pool_state();
-  // Notifies the nodes that something may be due.
+  // Notifies the nodes that transfers may be due.
   awaitable<> wake_nodes();
 
  private:

@@ -72,7 +72,7 @@ TEST_F(Process, says_when_something_is_due_next) {
             admin.value<std::string>("SELECT min(due_at) FROM economy.transfer_work"));
 }
 
-TEST_F(Process, of_one_guild_is_in_one_pair_of_hands_and_of_another_in_others) {
+TEST_F(Process, one_session_at_a_time_processes_a_guild) {
   settings(R"({"cooldown_seconds": 0, "daily_limit": null})", 8);
   mint(1, 100);
   mint(1, 100, 8);
@@ -87,7 +87,7 @@ TEST_F(Process, of_one_guild_is_in_one_pair_of_hands_and_of_another_in_others) {
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(Process, can_be_asked_for_some_only) {
+TEST_F(Process, can_be_limited_to_given_transfers) {
   mint(1, 100);
   const auto rows = create({{1, 2, 1}, {1, 2, 2}, {1, 2, 3}});
   const std::vector<Uuid> only{rows[1].get<Uuid>("transfer_id")};
@@ -98,8 +98,8 @@ TEST_F(Process, can_be_asked_for_some_only) {
   EXPECT_EQ(ledger(), Texts{"1>2 2 98 2"});
 }
 
-// Nothing of the kind should exist; if it does all the same, it must not stop the others.
-TEST_F(Process, a_transfer_that_cannot_be_done_fails_alone_and_is_put_off) {
+// Such a transfer should not exist; if it does, it must not stop the others.
+TEST_F(Process, a_transfer_that_cannot_be_executed_fails_alone_and_is_deferred) {
   mint(1, 100);
   const auto bad = insert(1, 2, 10);
   const auto good = insert(1, 2, 20);
@@ -128,7 +128,7 @@ TEST_F(Process, a_transfer_is_not_executed_twice_when_its_work_is_still_there) {
   EXPECT_EQ(ledger().size(), 1U);
 }
 
-TEST_F(Process, the_pools_state_is_there_for_the_doctor) {
+TEST_F(Process, reports_the_state_of_the_pool) {
   mint(1, 100);
   const auto approved = insert(1, 2, 10);
   const auto waiting = insert(1, 2, 1000);
@@ -146,7 +146,7 @@ TEST_F(Process, the_pools_state_is_there_for_the_doctor) {
   EXPECT_EQ(admin.value<int>("SELECT retries_due FROM economy.fn_pool_state()"), 1);
 }
 
-// A guild with much to do does not keep another one waiting.
+// A guild with a large backlog does not delay another guild.
 TEST_F(Process, every_lane_gets_its_share) {
   settings(R"({"cooldown_seconds": 0, "daily_limit": null})", 8);
   mint(1, 100);
@@ -165,8 +165,8 @@ TEST_F(Process, needs_a_limit) {
   }
 }
 
-// Somebody in psql who does not commit, one account locked and one being opened.
-TEST_F(Process, who_is_impatient_goes_around_a_strangers_locks) {
+// A psql session does not commit: it has locked one account and is creating another.
+TEST_F(Process, without_waiting_it_skips_accounts_locked_by_another_session) {
   mint(1, 100);
   mint(2, 100);
   mint(3, 100);
@@ -180,7 +180,7 @@ TEST_F(Process, who_is_impatient_goes_around_a_strangers_locks) {
   const std::string impatient = "SELECT * FROM economy.fn_transfer_now($1, $2, $3, $4, $5, $6, $7, $8, false)";
   EXPECT_EQ(column(admin.must(impatient, now_params(wishes)), "outcome"),
             (Texts{"kept", "completed", "kept", "completed", "kept", "invalid"}));
-  // In the pool only the payers have to be free when it is created, and both when it is completed.
+  // Creating a pool transfer needs the payer unlocked; completing it needs payer and payee unlocked.
   EXPECT_EQ(admin.ask(kCreate, create_params(wishes)).sqlstate, "55P03");
   const std::string create =
       "SELECT * FROM economy.fn_create_pending_transfers($1, $2, $3, $4, $5, $6, $7, $8, $9, false)";
@@ -197,12 +197,12 @@ TEST_F(Process, who_is_impatient_goes_around_a_strangers_locks) {
   EXPECT_EQ(state(created[1].get<Uuid>("transfer_id")), "completed");
   stranger.must("COMMIT");
   pass("3 s");
-  EXPECT_EQ(process(), 4) << "those that were put off, and the stranger's";
+  EXPECT_EQ(process(), 4) << "the deferred transfers, and that of the psql session";
   EXPECT_EQ(audit(), "");
 }
 
-// What others hold for a moment is not kept by anybody, and whoever has the key of one that is kept waits with it.
-TEST_F(Process, who_is_impatient_waits_for_a_moment_all_the_same) {
+// An account that is locked only briefly is waited for. An item that shares its key with a skipped item is skipped too.
+TEST_F(Process, without_waiting_it_still_waits_for_short_locks) {
   for (const std::int64_t member : {1, 2, 3}) mint(member, 100);
   Session stranger(db.dsn(), "psql");
   Session other(db.dsn(), "node");
@@ -216,7 +216,7 @@ TEST_F(Process, who_is_impatient_waits_for_a_moment_all_the_same) {
                                  {.from = 1, .to = 3, .amount = 2, .key = "k"},
                                  {.from = 1, .to = 3, .amount = 3}};
   admin.must("SET lock_timeout = '7s'");
-  // The moment is short, and this process may be too slow for it now and then.
+  // The lock is short, and this process is sometimes too slow to meet it.
   EXPECT_TRUE(test::eventually([&] {
     other.must("BEGIN");
     other.must(lock(3));

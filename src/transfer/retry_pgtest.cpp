@@ -1,4 +1,4 @@
-// What happens to a transfer that fails its checks: retries that count, early tries that do not, expiry, cancelling.
+// A transfer that fails its checks: counted retries, early attempts that do not count, expiry, cancelling.
 #include "transfer/economy_test_support.hpp"
 
 namespace fencepost::transfer {
@@ -9,7 +9,7 @@ class Retry : public EconomyTest {
   double next_attempt_in(const Uuid& id) { return in(id, "next_attempt_at"); }
   double due_in(const Uuid& id) { return in(id, "due_at"); }
 
-  // The time until then when it was last looked at.
+  // Seconds from the transfer's last update to the time in `column`.
   double in(const Uuid& id, const std::string& column) {
     return admin.value<double>(
         fmt::format("SELECT extract(epoch FROM w.{} - p.updated_at) FROM economy.transfer_work AS w "
@@ -95,7 +95,7 @@ TEST_F(Retry, is_woken_by_a_credit_from_a_transfer_a_minting_and_the_synchronous
   EXPECT_EQ(state(by_mint), "completed");
 }
 
-TEST_F(Retry, that_is_early_counts_nothing_and_keeps_its_appointment) {
+TEST_F(Retry, an_early_attempt_counts_no_retry_and_keeps_the_next_one) {
   settings(R"({"daily_limit": 10})");
   const auto id = insert(1, 2, 50);
   const auto appointment = next_attempt_in(id);
@@ -110,7 +110,7 @@ TEST_F(Retry, that_is_early_counts_nothing_and_keeps_its_appointment) {
   EXPECT_GT(appointment, 0.9);
 }
 
-TEST_F(Retry, is_not_burnt_by_dust) {
+TEST_F(Retry, is_not_used_up_by_tiny_credits) {
   const auto id = insert(1, 2, 1'000);
   mint(3, 1'000);
   ear.take();
@@ -134,7 +134,7 @@ TEST_F(Retry, takes_the_first_sixteen_of_a_payer_when_it_is_credited) {
   for (int i = 1; i < 40; ++i) EXPECT_EQ(state(ids[static_cast<std::size_t>(i)]), "checking 0");
 }
 
-// What is completed comes before what is checked.
+// A set completes transfers before it checks others.
 TEST_F(Retry, finds_money_that_the_same_set_brings) {
   mint(3, 100);
   const auto poor = insert(1, 2, 10);
@@ -161,7 +161,7 @@ TEST_F(Retry, stops_after_sixteen_early_failures_of_each_payer) {
   EXPECT_EQ(tries_heard(), 32);
 }
 
-TEST_F(Retry, does_not_wake_what_failed_on_something_else) {
+TEST_F(Retry, a_credit_does_not_wake_transfers_that_failed_another_check) {
   settings(R"({"daily_limit": 10})");
   mint(1, 100);
   insert(1, 2, 50);
@@ -196,7 +196,7 @@ TEST_F(Retry, comes_when_the_cooldown_ends_in_order_and_sixteen_failures_are_eno
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(Retry, is_due_when_what_it_failed_on_clears_by_itself) {
+TEST_F(Retry, is_due_when_the_failed_check_would_pass) {
   settings(R"({"cooldown_seconds": 5, "daily_limit": 100, "max_retries": 20})");  // before midnight, nearly always
   mint(1, 1'000);
   insert(1, 2, 10);
@@ -214,7 +214,7 @@ TEST_F(Retry, is_due_when_what_it_failed_on_clears_by_itself) {
         pg::Params::of(id));
   };
   EXPECT_EQ(due(cooling), "retry") << "which is sooner";
-  // As after many retries; each is tried once more before its time.
+  // The state after many retries; each transfer is tried once more before its time.
   tamper(
       "UPDATE economy.transfer_work SET next_attempt_at = 'infinity', due_at = clock_timestamp() WHERE NOT approved");
   process();
@@ -259,7 +259,7 @@ TEST_F(Retry, ends_when_the_transfer_expires) {
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(Retry, of_an_expired_one_rejects_it_too) {
+TEST_F(Retry, of_an_expired_transfer_rejects_it) {
   const auto id = insert(1, 2, 5);
   pass("25 hours");
   mint(1, 5);
@@ -277,7 +277,7 @@ TEST_F(Retry, an_approved_transfer_no_longer_expires) {
   EXPECT_EQ(state(id), "completed");
 }
 
-TEST_F(Retry, a_transfer_that_is_over_before_it_begins_is_rejected_at_once) {
+TEST_F(Retry, a_transfer_created_already_expired_is_rejected_at_once) {
   mint(1, 5);
   const auto id = admin.value<Uuid>(
       "INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount, expires_at) "
@@ -307,7 +307,7 @@ TEST_F(Retry, can_be_cancelled_until_it_is_approved) {
   EXPECT_EQ(audit(), "");
 }
 
-// As with money: the first of each payer in order, so that whoever can cause it can only cost so much.
+// As after a credit: only the first transfers of each payer, so that a caller who changes settings causes bounded work.
 TEST_F(Retry, comes_for_the_first_of_each_payer_when_the_settings_change) {
   mint(1, 1'000);
   mint(2, 1'000);

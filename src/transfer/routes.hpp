@@ -1,8 +1,8 @@
-// Everything that this domain serves over HTTP: /api/v1/transfers… and /api/v1/guilds/{guildId}/…
+// The HTTP routes of this domain: /api/v1/transfers… and /api/v1/guilds/{guildId}/…
 //
-// A key that is restricted to some guilds acts only there (403 `guild_not_allowed`), and others' transfers do not exist
-// for it (404 `no_such_transfer`). What changes accounts or settings by hand has the scope `transfer:operate` and needs
-// a reason, which is kept.
+// A key that is restricted to some guilds may act only in these (otherwise 403 `guild_not_allowed`) and does not see
+// transfers of other guilds (404 `no_such_transfer`). Routes that change accounts or settings need the scope
+// `transfer:operate` and a reason, which is stored.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@
 
 namespace fencepost::transfer {
 
-// The kind of http::Principal's restrictions that this domain asks for: guild ids as decimal digits.
+// The kind of http::Principal's restrictions that this domain uses: guild ids as decimal digits.
 inline constexpr std::string_view kGuildKind = "guild";
 
-// All of them outlive the server, and the requests that its stop has left behind.
+// Requires: all references outlive the server and the requests still in flight after its stop.
 struct RoutesParts {
   TransferService& service;
   pg::Database& database;

@@ -1,5 +1,5 @@
 // The economy's routes on a real database, called as the server calls them once the key and its scope are checked.
-// Nothing executes what is approved: a pooled transfer stays where its checks left it.
+// No coordinator runs: a pool transfer keeps the status that its checks gave it.
 #pragma once
 
 #include <optional>
@@ -56,7 +56,7 @@ class RoutesTest : public testing::Test {
     service.start();
   }
 
-  // By a key of these guilds; none: of all.
+  // Calls with a key that is restricted to these guilds; empty: not restricted.
   using Headers = std::vector<std::pair<std::string, std::string>>;
   Said call(std::string_view verb, std::string_view target, std::string body = {}, Guilds guilds = {},
             const Headers& headers = {}) {
@@ -89,7 +89,7 @@ class RoutesTest : public testing::Test {
   static std::string transfer(std::int64_t amount, const std::string& more = {}) {
     return fmt::format(R"({{"guildId": "7", "initiatorId": "1", "targetId": "2", "amount": "{}"{}}})", amount, more);
   }
-  // Without waiting between transfers.
+  // Turns the cooldown off.
   void no_cooldown() {
     const auto said = call("PATCH", "/api/v1/guilds/7/settings", R"({"cooldownSeconds": 0, "reason": "test"})");
     ASSERT_EQ(said.outcome(), "200") << said.body;

@@ -5,7 +5,7 @@
 namespace fencepost::transfer {
 namespace {
 
-// What makes a spreadsheet calculate, or move to the next cell first and calculate there.
+// First characters that make a spreadsheet evaluate a formula, in this cell or in the next one.
 constexpr std::string_view kFormulaStarts = "=+-@\t\r\n";
 
 }  // namespace

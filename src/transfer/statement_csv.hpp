@@ -9,11 +9,11 @@
 
 namespace fencepost::transfer {
 
-// A header and a line for each entry, in the order given, each ended by CRLF.
+// A header line and a line for each entry, in the order given, each ending with CRLF.
 std::string statement_csv(std::span<const Entry> entries);
 
-// Somebody else's words as a field: in quotes where the format asks for it, and behind an apostrophe where a
-// spreadsheet would take them for a formula.
+// Text from a caller as a CSV field: quoted if RFC 4180 requires it, and prefixed with an apostrophe if a spreadsheet
+// would evaluate it as a formula.
 std::string csv_text(std::string_view text);
 
 }  // namespace fencepost::transfer

@@ -5,7 +5,7 @@
 namespace fencepost::transfer {
 namespace {
 
-TEST(statement_csv, text_is_quoted_where_the_format_asks_for_it) {
+TEST(statement_csv, text_is_quoted_where_rfc_4180_requires_it) {
   const std::pair<std::string, std::string> cases[] = {
       {"", ""},
       {"rent", "rent"},

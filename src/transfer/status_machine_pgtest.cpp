@@ -1,4 +1,4 @@
-// The status machine of a transfer is the database's, whoever writes.
+// The database enforces the status machine of a transfer for every writer.
 #include "transfer/economy_test_support.hpp"
 
 namespace fencepost::transfer {
@@ -6,7 +6,7 @@ namespace {
 
 class StatusMachine : public EconomyTest {
  protected:
-  // A transfer in that state, by the way that leads there.
+  // A transfer that has reached this status by the regular steps.
   Uuid in_state(const std::string& status) {
     mint(1, 10);
     const auto id = insert(1, 2, status == "checking" || status == "rejected" ? 1'000'000 : 10);
@@ -30,14 +30,14 @@ TEST_F(StatusMachine, no_status_is_changed_by_hand) {
   for (const auto* from : {"checking", "approved", "completed", "rejected"}) {
     const auto id = in_state(from);
     for (const std::string to : kStatuses) {
-      if (to == from && to == "checking") continue;  // that changes nothing
+      if (to == from && to == "checking") continue;  // changes nothing
       EXPECT_EQ(set_status(id, to), "23000") << from << " → " << to;
     }
     EXPECT_EQ(audit(), "");
   }
 }
 
-// The steps that are not in the table are refused even where the rest of the data would fit.
+// A step that is not in the table is refused even if the rest of the row would be valid.
 TEST_F(StatusMachine, a_step_that_is_not_in_the_table_is_refused_by_itself) {
   db.exec("ALTER TABLE economy.pending_transfers DISABLE TRIGGER pending_transfers_true");
   const std::set<std::pair<std::string, std::string>> allowed{
@@ -52,7 +52,7 @@ TEST_F(StatusMachine, a_step_that_is_not_in_the_table_is_refused_by_itself) {
   }
 }
 
-TEST_F(StatusMachine, completed_needs_its_very_ledger_row) {
+TEST_F(StatusMachine, completed_needs_the_matching_ledger_row) {
   const auto id = in_state("approved");
   constexpr std::string_view kPost =
       "WITH gone AS (DELETE FROM economy.transfer_work WHERE transfer_id = $1), "
@@ -73,7 +73,7 @@ TEST_F(StatusMachine, terms_never_change) {
   EXPECT_EQ(state(id), "checking 0");
 }
 
-TEST_F(StatusMachine, what_is_finished_never_changes_at_all) {
+TEST_F(StatusMachine, a_finished_transfer_never_changes) {
   for (const auto* status : {"completed", "rejected"}) {
     const auto id = in_state(status);
     for (const auto* set : {"updated_at = now()", "retry_count = 5", "checks = '{}'"}) {
@@ -87,7 +87,7 @@ TEST_F(StatusMachine, what_is_finished_never_changes_at_all) {
   }
 }
 
-TEST_F(StatusMachine, an_insert_begins_at_the_beginning) {
+TEST_F(StatusMachine, an_insert_must_have_the_initial_status) {
   for (const auto* values : {"'checking', 0, '{}'", "'approved', 0, '{}'", "'completed', 0, '{}'",
                              "'rejected', 0, '{}'", "'pending', 1, '{}'", R"('pending', 0, '{"balance": 1}')"}) {
     EXPECT_EQ(admin
@@ -100,7 +100,7 @@ TEST_F(StatusMachine, an_insert_begins_at_the_beginning) {
   }
 }
 
-TEST_F(StatusMachine, terms_that_make_no_sense_are_refused) {
+TEST_F(StatusMachine, invalid_terms_are_refused) {
   for (const auto* values :
        {"7, 1, 1, 5", "7, 1, 2, 0", "7, 1, 2, -5", "7, 0, 2, 5", "7, 1, 0, 5", "0, 1, 2, 5", "7, 1, 2, NULL"}) {
     const auto answer = admin.ask(fmt::format(
@@ -109,8 +109,8 @@ TEST_F(StatusMachine, terms_that_make_no_sense_are_refused) {
   }
 }
 
-// One such row, and no list that has it could be told.
-TEST_F(StatusMachine, nothing_is_stored_that_could_not_be_told) {
+// One such row would make every list that contains it fail.
+TEST_F(StatusMachine, values_that_cannot_be_listed_are_not_stored) {
   for (const auto* set :
        {"expires_at = '-infinity'", "expires_at = 'infinity'", "created_at = '0044-03-15 BC'", "metadata = '[1]'",
         "metadata = ('{\"k\": ' || repeat('[', 16) || '1' || repeat(']', 16) || '}')::jsonb",
@@ -177,7 +177,7 @@ TEST_F(StatusMachine, an_id_is_one_transfer_in_both_modes) {
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(StatusMachine, a_denial_goes_with_its_transfer) {
+TEST_F(StatusMachine, a_denial_is_deleted_with_its_transfer) {
   for (int i = 0; i < 6; ++i) in_state("rejected");
   admin.must("DELETE FROM economy.pending_transfers WHERE seq > (SELECT min(seq) + 2 FROM economy.pending_transfers)");
   EXPECT_EQ(admin.must("SELECT FROM economy.fn_list_pending_transfers(7, 'rejected', 2)").size(), 2U);
@@ -185,7 +185,7 @@ TEST_F(StatusMachine, a_denial_goes_with_its_transfer) {
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(StatusMachine, only_what_is_finished_can_be_deleted) {
+TEST_F(StatusMachine, only_finished_transfers_can_be_deleted) {
   in_state("checking");
   in_state("approved");
   EXPECT_EQ(admin.ask("DELETE FROM economy.pending_transfers WHERE status = 'checking'").sqlstate, "23000");

@@ -23,7 +23,7 @@ TEST_F(Sync, moves_at_once_and_answers_with_balances_and_ledger_id) {
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(Sync, answers_what_is_lacking) {
+TEST_F(Sync, a_refusal_carries_its_figures) {
   settings(R"({"cooldown_seconds": 300, "daily_limit": 50})");
   mint(1, 100);
   mint(3, 1'000);
@@ -55,7 +55,7 @@ TEST_F(Sync, is_greedy_within_a_set_and_one_bad_item_fails_alone) {
   EXPECT_EQ(account(0), "-100/0");
 }
 
-// Each as if it were alone: what came in before may be spent, what comes in later may not.
+// Each item runs as if alone: money received by earlier items may be spent, money of later items may not.
 TEST_F(Sync, goes_through_a_set_in_order) {
   mint(1, 100);
   EXPECT_EQ(outcomes({{2, 3, 60}, {1, 2, 80}, {2, 3, 60}, {3, 4, 50}, {4, 5, 51}}),
@@ -75,7 +75,7 @@ TEST_F(Sync, follows_money_through_a_set_to_its_end) {
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(Sync, tells_nobody_within_its_commit) {
+TEST_F(Sync, sends_no_notification_within_its_commit) {
   Ear events(db.dsn(), "economy_events");
   Ear work(db.dsn(), "economy_work");
   mint(1, 100);
@@ -129,7 +129,7 @@ TEST_F(Sync, a_key_of_the_pool_is_the_same_key) {
   EXPECT_EQ(account(1), "90/0");
 }
 
-TEST_F(Sync, and_the_other_way_round) {
+TEST_F(Sync, a_key_of_the_synchronous_mode_is_the_same_key_in_the_pool) {
   mint(1, 100);
   Wish wish{.from = 1, .to = 2, .amount = 10, .key = "k"};
   const auto done = transfer_now({wish});
@@ -142,7 +142,7 @@ TEST_F(Sync, and_the_other_way_round) {
   EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM economy.pending_transfers"), 0);
 }
 
-TEST_F(Sync, creating_in_the_pool_finds_keys_in_the_set_and_refuses_nonsense_alone) {
+TEST_F(Sync, creating_in_the_pool_finds_keys_in_the_set_and_refuses_only_invalid_items) {
   mint(1, 100);
   const Wish wish{.from = 1, .to = 2, .amount = 10, .key = "k"};
   auto other = wish;
@@ -154,7 +154,7 @@ TEST_F(Sync, creating_in_the_pool_finds_keys_in_the_set_and_refuses_nonsense_alo
   EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM economy.pending_transfers"), 2);
 }
 
-TEST_F(Sync, the_single_function_raises_where_it_has_no_id_to_give) {
+TEST_F(Sync, the_single_function_raises_if_it_has_no_id_to_return) {
   constexpr std::string_view kOne =
       "SELECT economy.fn_create_pending_transfer(7, 1, $1, $2, p_idempotency_key => 'k', p_expires_hours => 2)";
   const auto id = admin.value<std::string>(kOne, pg::Params::of(2, 10));

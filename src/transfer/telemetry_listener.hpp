@@ -1,8 +1,8 @@
-// Wakes the coordinator when the database says that transfers became due. Nodes have a channel of their own for that,
-// one notification a commit; `economy_events` (transfer_check_result, transfer_check_approved, transaction_denied) is
-// for others to listen to.
+// Wakes the coordinator when the database notifies that transfers became due. Nodes use a channel of their own, with
+// one notification per commit; `economy_events` (transfer_check_result, transfer_check_approved, transaction_denied) is
+// for other programs.
 //
-// A hint, never the truth: on every connect, and on a slow beat, the coordinator is sent to look for itself.
+// Notifications are only hints: after every connect, and at a slow interval, the coordinator looks for due transfers.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ inline constexpr std::string_view kWorkChannel = "economy_work";
 
 class TelemetryListener {
  public:
-  // Before the listener starts; the coordinator must outlive it.
+  // Requires: the listener has not started, and the coordinator outlives it.
   TelemetryListener(pg::Listener& listener, TransferEventPoolCoordinator& coordinator);
 };
 

@@ -5,7 +5,7 @@ namespace {
 
 namespace json = boost::json;
 
-// 64 bits do not fit a JSON number everywhere.
+// 64-bit numbers are strings: many JSON parsers round them.
 std::string text(std::int64_t number) {
   return std::to_string(number);
 }

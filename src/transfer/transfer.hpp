@@ -1,5 +1,5 @@
-// What the economy is made of, as values: transfers, accounts, settings. The rules about them are in the database
-// (db/migrations/0005 to 0008), each once; nothing here decides.
+// Value types of the economy: transfers, accounts, settings. The rules are in the database (db/migrations/0005 to 0008)
+// and nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ inline constexpr auto kPendingTransfer = lifecycle<TransferStatus>(
 
 enum class Mode { kSync, kPool };
 
-// What somebody asks for. The transfer id is the caller's to make, so that an answer that got lost can be looked for.
+// A requested transfer. The caller chooses the transfer id, so that it can look the transfer up after a lost answer.
 struct NewTransfer {
   Uuid transfer_id;
   std::int64_t guild_id = 0;
@@ -47,7 +47,7 @@ struct NewTransfer {
   std::optional<std::string> idempotency_key;
 };
 
-// A transfer as it stands, whichever way it was made.
+// The current state of a transfer of either mode.
 struct Transfer {
   Uuid transfer_id;
   Mode mode = Mode::kPool;
@@ -56,10 +56,10 @@ struct Transfer {
   std::int64_t target_id = 0;
   std::int64_t amount = 0;
   TransferStatus status = TransferStatus::kPending;
-  boost::json::object checks;  // {"balance": 1, …} of the last try
+  boost::json::object checks;  // {"balance": 1, …} of the last attempt
   std::int32_t retry_count = 0;
   std::optional<TimePoint> expires_at;
-  std::optional<TimePoint> next_attempt_at;  // while it waits
+  std::optional<TimePoint> next_attempt_at;  // while the transfer waits
   std::optional<std::string> denied_reason;  // when rejected
   std::optional<std::int64_t> ledger_id;     // when completed
   std::optional<std::string> reason;
@@ -67,9 +67,9 @@ struct Transfer {
   std::optional<std::string> idempotency_key;
   TimePoint created_at;
   TimePoint updated_at;
-  std::int64_t seq = 0;  // place in the guild's list; 0 for a synchronous one, which is in no list
+  std::int64_t seq = 0;  // position in the guild's list; 0 for a synchronous transfer, which is in no list
 };
-// As the API tells it: camelCase, 64-bit numbers as strings, times in UTC.
+// The form of the API: camelCase, 64-bit numbers as strings, times in UTC.
 boost::json::object to_json(const Transfer& transfer);
 
 struct Account {
@@ -93,7 +93,7 @@ struct GuildSettings {
 };
 boost::json::object to_json(const GuildSettings& settings);
 
-// One leg of a movement, as the account sees it.
+// One leg of a movement, from the account's point of view.
 struct Entry {
   std::int64_t ledger_id = 0;
   Uuid transfer_id;

@@ -75,7 +75,7 @@ awaitable<> TransferEventPoolCoordinator::stop() {
   co_await gauges_.stop();
   co_await expiry_.stop();
   co_await worker_.stop();
-  next_due_.cancel();  // a step that was still running may have set it
+  next_due_.cancel();  // a step that was still running may have set the timer
 }
 
 void TransferEventPoolCoordinator::wake_everywhere() {
@@ -89,7 +89,7 @@ awaitable<Worker::Next> TransferEventPoolCoordinator::process() {
   note(done);
   if (done.put_off > 0) patience_.account_was_locked();
   if (done.more) co_return Worker::Next::kAgain;
-  // Whoever is at a lane may die there, and nobody would say so.
+  // Look again soon: a node that dies while it works on a lane sends no notification.
   auto next = done.next_due;
   if (done.busy) next = std::min(next.value_or(kLaneTaken), kLaneTaken);
   if (next) come_back_in(*next);
@@ -101,7 +101,7 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
     co_return co_await PendingTransferGateway(database_.pool()).process_due(options_.batch, patience_.get());
   } catch (const pg::QueryError& error) {
     if (!pg::may_be_one_item(error)) throw;
-    log::error("a set of transfers was refused; looking for the one at fault", error.error());
+    log::error("PostgreSQL refused a set of transfers; searching for the transfer at fault", error.error());
   }
   co_return co_await process_by_halves();
 }
@@ -123,12 +123,12 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
   for (std::size_t i = 0; i < due.size(); ++i) {
     if (outcomes[i]) continue;
     const auto id = due[i].to_string();
-    // Only what is refused by itself is put off; when the database is gone, all of it is tried again.
+    // Defer only a transfer that PostgreSQL refuses by itself; after a lost connection, retry all of them.
     if (!pg::may_be_one_item(outcomes[i].error())) {
       log::warn("a transfer was not processed", error_of(outcomes[i].error()), {{"transferId", id}});
       continue;
     }
-    log::error("a transfer cannot be processed and is put off", {{"transferId", id}, {"delayMs", kPutOff.count()}});
+    log::error("a transfer cannot be processed and is deferred", {{"transferId", id}, {"delayMs", kPutOff.count()}});
     ++all.put_off;
     co_await PendingTransferGateway(database_.pool()).defer(due[i], kPutOff);
   }

@@ -1,9 +1,9 @@
-// TransferEventPoolCoordinator: executes what is approved, tries again what waits, rejects what has expired. Any number
-// of nodes run it on one database: the work is claimed there.
+// TransferEventPoolCoordinator: executes approved transfers, retries waiting ones and rejects expired ones. Any number
+// of nodes run it on one database: each claims its work there.
 //
-// Woken when something became due; otherwise it comes by itself when the next is, and on a slow beat in case a hint got
-// lost. A set that PostgreSQL refuses is halved until the one at fault stands alone, which is put off and reported.
-// What a stranger's lock keeps from being done is put off too, and keeps nobody else.
+// Runs when it is woken, when the next transfer becomes due, and at a slow interval in case a notification got lost. A
+// set that PostgreSQL refuses is halved until the transfer at fault is alone; that transfer is deferred and logged. A
+// transfer whose account another session has locked is deferred too, and delays no other transfer.
 #pragma once
 
 #include "pg/database.hpp"
@@ -16,12 +16,12 @@ class TransferEventPoolCoordinator {
  public:
   TransferEventPoolCoordinator(Executor home, pg::Database& database, const TransferOptions& options, Metrics& metrics);
 
-  // On the loop's thread, both.
+  // Call both on the loop's thread.
   void start();
   awaitable<> stop();
-  // Any thread. Something may be due.
+  // Any thread. Looks for due transfers.
   void wake() { worker_.wake(); }
-  // Any thread. The same, on every node: told after a commit, and many of these are one.
+  // Any thread. As wake, on every node. Call it after the commit; calls in quick succession are combined.
   void wake_everywhere();
 
  private:

@@ -42,7 +42,7 @@ awaitable<Worker::Next> TransferManager::audit_all() {
     metrics_.gauge("transfer_audit_wrong", "Rows that the last audit found wrong", {{"check", finding.check}})
         .Set(static_cast<double>(finding.wrong));
     if (finding.wrong > 0) {
-      log::error("the audit found something wrong",
+      log::error("the audit found wrong rows",
                  {{"check", finding.check}, {"wrong", finding.wrong}, {"example", finding.example.value_or("")}});
     }
   }

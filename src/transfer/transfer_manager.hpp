@@ -1,4 +1,4 @@
-// The economy's parts, put together: what a node starts and stops.
+// The parts of the economy that a node starts and stops together.
 #pragma once
 
 #include "pg/listener.hpp"
@@ -11,11 +11,11 @@ namespace fencepost::transfer {
 
 class TransferManager {
  public:
-  // Subscribes to the listener, so before that is started.
+  // Subscribes to the listener. Requires: the listener has not started.
   TransferManager(Runtime& runtime, pg::Database& database, pg::Listener& listener, const TransferOptions& options,
                   Metrics& metrics);
 
-  // On loop 0, both.
+  // Call both on loop 0.
   void start();
   awaitable<> stop(std::chrono::milliseconds grace);
 

@@ -1,4 +1,4 @@
-// The economy's parts together, on a real database: what a caller gets, and that what waits is served.
+// The economy's parts together on a real database: the answers to callers, and the processing of waiting transfers.
 #include <future>
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::eventually;
 
-// "ok", or the code of what went wrong.
+// "ok", or the error code.
 awaitable<std::string> outcome_of(TransferService& service, NewTransfer transfer, Mode mode = Mode::kSync) {
   try {
     const auto outcome = co_await service.transfer_currency(std::move(transfer), mode);
@@ -81,7 +81,7 @@ class TransferManagerTest : public EconomyTest {
   std::optional<TransferManager> manager;
 };
 
-TEST_F(TransferManagerTest, the_pool_completes_what_passes_its_checks) {
+TEST_F(TransferManagerTest, the_pool_completes_transfers_that_pass_their_checks) {
   mint(1, 100);
   const auto asked = ask(wish(1, 2, 40), Mode::kPool);
   ASSERT_TRUE(asked) << asked.error().to_string();
@@ -93,7 +93,7 @@ TEST_F(TransferManagerTest, the_pool_completes_what_passes_its_checks) {
   EXPECT_EQ(balance(2), "40");
 }
 
-TEST_F(TransferManagerTest, what_waits_is_served_when_the_money_comes_by_either_mode) {
+TEST_F(TransferManagerTest, a_waiting_transfer_completes_after_a_credit_of_either_mode) {
   mint(1, 100);
   const auto poor = std::get<Accepted>(ask(wish(2, 3, 30), Mode::kPool).value());
   const auto poorer = std::get<Accepted>(ask(wish(2, 3, 20), Mode::kPool).value());
@@ -105,20 +105,20 @@ TEST_F(TransferManagerTest, what_waits_is_served_when_the_money_comes_by_either_
   EXPECT_EQ(balance(3), "50");
 }
 
-TEST_F(TransferManagerTest, an_insert_by_hand_is_served_too) {
+TEST_F(TransferManagerTest, an_insert_by_hand_is_processed_too) {
   mint(1, 100);
   const auto id = Uuid::parse(db.exec(fmt::format("SELECT economy.fn_create_pending_transfer({}, 1, 2, 5)", kGuild)));
   EXPECT_TRUE(becomes(id.value(), "completed"));
 }
 
-// Whatever was told while nobody listened: who has just connected looks for himself.
-TEST_F(TransferManagerTest, what_was_told_to_a_lost_session_is_found_when_it_is_back) {
+// After it connects, a listener wakes the coordinator, which finds transfers announced while no session listened.
+TEST_F(TransferManagerTest, a_notification_lost_with_its_session_is_made_up_for_on_reconnect) {
   const auto id = std::get<Accepted>(ask(wish(2, 3, 30), Mode::kPool).value()).transfer_id;
   const auto due = [&](const std::string& when) {
     tamper(fmt::format("UPDATE economy.transfer_work SET due_at = {0}, next_attempt_at = {0}", when));
   };
   const auto looks = [&] { return metric("worker_runs_total{result=\"ok\",worker=\"transfer_coordinator\"}"); };
-  // It had meant to come back for the first retry; that time passes, and when told to look it finds none that is near.
+  // The coordinator's timer for the first retry passes; the coordinator looks and finds no transfer that is due soon.
   const auto retry_at = db.exec("SELECT due_at FROM economy.transfer_work");
   due("clock_timestamp() + interval '1 h'");
   ASSERT_TRUE(eventually(
@@ -126,7 +126,7 @@ TEST_F(TransferManagerTest, what_was_told_to_a_lost_session_is_found_when_it_is_
   const auto before = looks();
   db.exec("NOTIFY economy_work");
   ASSERT_TRUE(eventually([&] { return looks() > before; }));
-  due("clock_timestamp()");  // and tells nobody
+  due("clock_timestamp()");  // without a notification
   EXPECT_EQ(db.exec("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() "
                     "AND application_name LIKE 'fencepost hears %'"),
             "1");
@@ -135,11 +135,11 @@ TEST_F(TransferManagerTest, what_was_told_to_a_lost_session_is_found_when_it_is_
   })) << "the next sweep is a minute away";
 }
 
-TEST_F(TransferManagerTest, a_set_that_is_the_victim_of_a_deadlock_is_tried_again) {
+TEST_F(TransferManagerTest, a_set_rolled_back_by_a_deadlock_is_retried) {
   mint(1, 100);
   mint(2, 100);
   Session stranger(db.dsn(), "psql");
-  stranger.must("SET deadlock_timeout = '20 s'");  // so that it is the other one who notices
+  stranger.must("SET deadlock_timeout = '20 s'");  // so that the other session detects the deadlock
   stranger.must("BEGIN");
   const auto lock = [](std::int64_t member) {
     return fmt::format("SELECT FROM economy.accounts WHERE member_id = {} FOR UPDATE", member);
@@ -205,12 +205,12 @@ TEST_F(TransferManagerTest, one_key_is_one_transfer_in_both_modes) {
   EXPECT_EQ(balance(1), "90");
 }
 
-TEST_F(TransferManagerTest, many_at_once_are_few_transactions_and_one_bad_one_fails_alone) {
+TEST_F(TransferManagerTest, concurrent_requests_share_transactions_and_a_bad_one_fails_alone) {
   mint(1, 1000);
   std::vector<awaitable<std::string>> tasks;
   for (int i = 0; i < 200; ++i) {
     auto transfer = wish(1, 2 + i % 5, 1);
-    if (i == 77) transfer.reason = std::string(501, 'x');  // more than the table takes
+    if (i == 77) transfer.reason = std::string(501, 'x');  // longer than the table allows
     tasks.push_back(outcome_of(manager->service(), std::move(transfer)));
   }
   const auto results = runtime.run_on(0, gather(std::move(tasks)));
@@ -219,7 +219,7 @@ TEST_F(TransferManagerTest, many_at_once_are_few_transactions_and_one_bad_one_fa
   EXPECT_EQ(balance(1), "801");
 }
 
-TEST_F(TransferManagerTest, cancelling_ends_what_waits_and_nothing_else) {
+TEST_F(TransferManagerTest, only_waiting_transfers_can_be_cancelled) {
   mint(1, 10);
   const auto waits = std::get<Accepted>(ask(wish(1, 2, 11), Mode::kPool).value());
   const auto cancelled = runtime.run_on(0, manager->service().cancel(waits.transfer_id));
@@ -232,7 +232,7 @@ TEST_F(TransferManagerTest, cancelling_ends_what_waits_and_nothing_else) {
   EXPECT_EQ(code(ids.next()), "no_such_transfer");
 }
 
-TEST_F(TransferManagerTest, what_has_waited_too_long_is_rejected) {
+TEST_F(TransferManagerTest, an_expired_transfer_is_rejected) {
   const auto id = std::get<Accepted>(ask(wish(1, 2, 5), Mode::kPool).value()).transfer_id;
   tamper(
       fmt::format("UPDATE economy.pending_transfers SET expires_at = clock_timestamp() - interval '1 s' WHERE "
@@ -243,8 +243,8 @@ TEST_F(TransferManagerTest, what_has_waited_too_long_is_rejected) {
   EXPECT_EQ(runtime.run_on(0, manager->service().get_transfer_status(id))->denied_reason, "transfer_checks_expired");
 }
 
-// One that no rule foresaw: it is put off, and those around it go on.
-TEST_F(TransferManagerTest, a_transfer_that_makes_its_set_fail_is_put_off_alone) {
+// A transfer that PostgreSQL refuses for an unforeseen reason is deferred, and the others of its set continue.
+TEST_F(TransferManagerTest, a_transfer_that_makes_its_set_fail_is_deferred_alone) {
   mint(1, 100);
   db.exec("ALTER TABLE economy.transactions ADD CONSTRAINT not_thirteen CHECK (amount <> 13)");
   std::vector<Uuid> good;
@@ -266,8 +266,8 @@ TEST_F(TransferManagerTest, a_transfer_that_makes_its_set_fail_is_put_off_alone)
   }));
 }
 
-// Somebody in psql who does not commit.
-TEST_F(TransferManagerTest, a_strangers_lock_holds_up_only_those_who_need_the_account) {
+// A psql session does not commit.
+TEST_F(TransferManagerTest, a_lock_of_another_session_delays_only_transfers_of_that_account) {
   constexpr int kEach = 150;
   mint(1, 10'000);
   mint(2, 10'000);
@@ -287,7 +287,7 @@ TEST_F(TransferManagerTest, a_strangers_lock_holds_up_only_those_who_need_the_ac
   auto free = all(Mode::kSync, 3);
   for (auto& one : kept) EXPECT_EQ(one.get(), "account_locked");
   for (auto& one : free) EXPECT_EQ(one.get(), "ok");
-  // In the pool it waits for its turn, and nobody else does.
+  // In the pool this transfer waits for the lock, and no other transfer does.
   auto waiting = all(Mode::kPool, 2);
   auto going = all(Mode::kPool, 3);
   for (auto& one : waiting) EXPECT_EQ(one.get(), "ok");

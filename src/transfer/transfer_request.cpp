@@ -45,20 +45,20 @@ std::int64_t read_positive(const JsonReader& in) {
 std::optional<std::string> read_key(const JsonReader& in) {
   if (!in.present()) return std::nullopt;
   const auto* text = in.value().if_string();
-  // Anything but a string is told as such; a string has rules of its own, NUL and length among them.
+  // `string()` rejects any other type; a string must also satisfy parse_request_id (length, no NUL).
   if (text == nullptr) return in.string();
   auto key = parse_request_id(std::string_view(*text));
   if (!key) in.reject("bad_idempotency_key", key.error().message);
   return std::move(*key);
 }
 
-// What PostgreSQL would make of some JSON: it cannot hold a NUL, and writes every digit of a number.
+// Measures JSON as PostgreSQL would store it: jsonb cannot hold a NUL and writes every digit of a number.
 struct Measure {
   std::size_t digits = 0;
   std::size_t depth = 0;
   bool has_nul = false;
 
-  // As deep as parse_json lets a document be.
+  // Recursion is bounded: parse_json limits the depth of a document.
   void take(const json::value& value, std::size_t level) {
     if (const auto* text = value.if_string()) take(std::string_view(*text));
     if (const auto* number = value.if_double()) {
@@ -99,7 +99,8 @@ json::object read_metadata(const JsonReader& in) {
 std::optional<std::int32_t> read_expiry(const JsonReader& in, Mode mode) {
   if (!in.present()) return std::nullopt;
   const auto hours = static_cast<std::int32_t>(in.int64(1, kMaxExpiryHours));
-  if (mode == Mode::kSync) in.reject("bad_request", "is for the mode pool: a synchronous transfer does not wait");
+  if (mode == Mode::kSync)
+    in.reject("bad_request", "is allowed only in mode pool: a synchronous transfer does not wait");
   return hours;
 }
 
@@ -189,7 +190,7 @@ SettingsBody read_settings_change(const JsonReader& in) {
   change("defaultExpiryHours", "default_expiry_hours", 1, kMaxExpiryHours);
   change("maxRetries", "max_retries", 0, kMaxRetries);
   body.reason = http::read_reason(in);
-  if (body.changes.empty()) in.reject("bad_request", "names no setting to change");
+  if (body.changes.empty()) in.reject("bad_request", "expected at least one setting to change, got none");
   return body;
 }
 

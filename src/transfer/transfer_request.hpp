@@ -1,8 +1,8 @@
-// What the economy's routes are asked, read as http/request_reader.hpp reads: strictly, and what is wrong is thrown.
+// Reads the requests of the economy's routes strictly, as http/request_reader.hpp does; throws if a request is invalid.
 // Pure: no I/O.
 //
-// Ids and amounts have 64 bits, which JSON numbers do not carry everywhere: they are strings of decimal digits, and an
-// integer is taken too as long as it cannot have been rounded (up to 2^53).
+// Ids and amounts have 64 bits, which many JSON parsers round: they are strings of decimal digits. A JSON integer is
+// accepted if it cannot have been rounded (up to 2^53).
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ inline constexpr std::size_t kMetadataMaxDepth = 16;
 inline constexpr std::int32_t kMaxExpiryHours = 8760;
 inline constexpr std::size_t kCsvMaxLines = 10'000;
 
-// {guildId, initiatorId, targetId, amount, reason?, metadata?, expiresHours?, mode?, idempotencyKey?}. The transfer's
-// id is left to the caller. `bad_idempotency_key`, `invalid_transfer` for a payer who is the payee, `bad_request` for
-// the rest.
+// {guildId, initiatorId, targetId, amount, reason?, metadata?, expiresHours?, mode?, idempotencyKey?}. The caller sets
+// the transfer's id. Throws `bad_idempotency_key`, `invalid_transfer` if payer and payee are the same, `bad_request`
+// for everything else.
 struct TransferBody {
   NewTransfer transfer;
   Mode mode = Mode::kSync;
@@ -61,8 +61,8 @@ struct TransferQuery {
 };
 TransferQuery read_transfer_query(const http::Request& request);
 
-// ?cursor=&limit=&format=json|csv. Without `format`, CSV when `Accept` names text/csv before JSON or anything; weights
-// (q=) are not looked at. A page of JSON is short, a CSV is a file.
+// ?cursor=&limit=&format=json|csv. Without `format`, CSV if `Accept` names text/csv before JSON or */*; weights (q=)
+// are ignored. The default limit of CSV is larger than that of JSON.
 struct StatementQuery {
   std::optional<std::int64_t> before;
   std::size_t limit = http::kPageDefaultItems;
@@ -70,7 +70,7 @@ struct StatementQuery {
 };
 StatementQuery read_statement_query(const http::Request& request);
 
-// Of the path: `{guildId:id}` and `{memberId:id}`. Member 0 is the guild's own account, which may only be looked at.
+// Reads `{guildId:id}` and `{memberId:id}` of the path. Member 0 is the guild's own account, which is read-only.
 std::int64_t guild_of(const http::Request& request);
 std::int64_t member_of(const http::Request& request, std::int64_t min = 1);
 

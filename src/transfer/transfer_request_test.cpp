@@ -20,7 +20,7 @@ using http::testing::context;
 using http::testing::error_from;
 using http::testing::get;
 
-// kTransfer with one member replaced, or taken away when the value is nothing.
+// kTransfer with one member replaced, or removed if there is no value.
 json::value transfer_with(std::string_view key, std::optional<json::value> value) {
   auto body = json::parse(kTransfer);
   if (value) {
@@ -164,7 +164,7 @@ TEST(transfer_request, a_synchronous_transfer_does_not_expire) {
   EXPECT_EQ(context(error_from([&] { transfer_from(body, Mode::kPool); }), "field"), "expiresHours");
 }
 
-TEST(transfer_request, minting_says_how_much_and_why) {
+TEST(transfer_request, minting_needs_an_amount_and_a_reason) {
   const auto body = json::parse(R"({"amount": "5", "reason": "prize", "idempotencyKey": "k"})");
   const auto read = read_issue(JsonReader(body));
   EXPECT_EQ(read.amount, 5);
@@ -274,7 +274,7 @@ TEST(transfer_request, a_statement_is_csv_when_asked_for) {
   }
 }
 
-TEST(transfer_request, a_csv_is_a_file_and_a_page_is_short) {
+TEST(transfer_request, the_default_limit_of_csv_is_larger_than_that_of_json) {
   EXPECT_EQ(read_statement_query(get("/x")).limit, 50U);
   EXPECT_EQ(read_statement_query(get("/x?format=csv")).limit, kCsvMaxLines);
   EXPECT_EQ(read_statement_query(get("/x?format=csv&limit=201&cursor=5")).limit, 201U);

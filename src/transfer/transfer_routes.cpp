@@ -44,8 +44,8 @@ json::object to_json(const Accepted& accepted, Mode mode) {
           {"mode", mode_name(mode)}};
 }
 
-// What one body asks for, as far as it can be told without the database. `key` is the header Idempotency-Key. Throws
-// what read_transfer and one_key throw.
+// Reads and checks one body, without the database. `key` is the header Idempotency-Key. Throws as read_transfer and
+// one_key do.
 Result<TransferBody> prepare(const JsonReader& in, std::optional<std::string> key, const Request& request,
                              const Parts& parts) {
   auto body = read_transfer(in, parts.service.default_mode());
@@ -58,7 +58,7 @@ Result<TransferBody> prepare(const JsonReader& in, std::optional<std::string> ke
   return body;
 }
 
-// How the transfer was made, which is not how it was asked for when its key had been used in the other mode.
+// The actual mode of the transfer. It differs from `asked` if the key was used before in the other mode.
 awaitable<Mode> mode_of(TransferService& service, Uuid transfer_id, bool existing, Mode asked) {
   if (!existing) co_return asked;
   const auto transfer = co_await service.get_transfer_status(transfer_id);
@@ -145,13 +145,18 @@ awaitable<Response> cancel_transfer(Request& request, Parts parts) {
 
 awaitable<Response> get_audit(Request& request, Parts parts) {
   check_query(request, {});
-  // It adds up all guilds, and what it finds may be of any.
+  // The audit covers all guilds, so a key that is restricted to some must not see its findings.
   if (request.principal()->restriction(kGuildKind) != nullptr) {
-    co_return Response::problem(guild_not_allowed("the audit is of all guilds, and this key is for some"), request);
+    co_return Response::problem(
+        guild_not_allowed(
+            "the audit covers all guilds, and this key is restricted to some: use a key without restriction to guilds"),
+        request);
   }
   if (parts.auditing->exchange(true)) {
     co_return Response::problem(
-        conflict("audit_running", "an audit is under way on this node").after(std::chrono::seconds(1)), request);
+        conflict("audit_running", "an audit is already running on this node: retry when it has ended")
+            .after(std::chrono::seconds(1)),
+        request);
   }
   using Running = std::atomic<bool>;
   const std::unique_ptr<Running, decltype([](Running* running) { *running = false; })> until_done(parts.auditing.get());

@@ -96,7 +96,7 @@ TEST_F(TransferRoutes, a_header_that_cannot_be_the_key_is_refused_and_nothing_mo
   EXPECT_EQ(get("/api/v1/guilds/7/accounts/1").text("balance"), "100");
 }
 
-TEST_F(TransferRoutes, a_key_of_the_other_mode_tells_that_transfer) {
+TEST_F(TransferRoutes, a_key_of_the_other_mode_returns_that_transfer) {
   mint(100);
   no_cooldown();
   const auto at_once = post(kPath, transfer(10, R"(, "mode": "sync", "idempotencyKey": "a")"));
@@ -112,7 +112,7 @@ TEST_F(TransferRoutes, a_key_of_the_other_mode_tells_that_transfer) {
   EXPECT_EQ(second.text("mode"), "pool");
 }
 
-TEST_F(TransferRoutes, a_refusal_says_what_is_in_the_way) {
+TEST_F(TransferRoutes, a_refusal_carries_its_reason_and_figures) {
   mint(1000);
   const auto poor = post(kPath, transfer(1001));
   EXPECT_EQ(poor.outcome(), "422 insufficient_balance");
@@ -129,7 +129,7 @@ TEST_F(TransferRoutes, a_refusal_says_what_is_in_the_way) {
   EXPECT_NE(soon.header("Retry-After"), "");
 }
 
-TEST_F(TransferRoutes, what_is_not_a_transfer_is_refused_with_its_field) {
+TEST_F(TransferRoutes, an_invalid_transfer_is_refused_with_its_field) {
   const std::tuple<std::string, std::string, std::string> cases[] = {
       {transfer(0), "400 bad_request", "amount"},
       {transfer(1, R"(, "targetId": "1")"), "400 bad_json", "-"},  // twice
@@ -210,7 +210,7 @@ TEST_F(TransferRoutes, a_transfer_can_be_cancelled_until_it_is_approved) {
   EXPECT_EQ(post(path_of(waiting, "/cancel"), R"({"reason": "x"})").outcome(), "400 bad_request");
 }
 
-TEST_F(TransferRoutes, what_does_not_exist_is_not_found) {
+TEST_F(TransferRoutes, an_unknown_transfer_is_not_found) {
   const auto path = std::string(kPath) + "/0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
   EXPECT_EQ(get(path).outcome(), "404 no_such_transfer");
   EXPECT_EQ(post(path + "/cancel").outcome(), "404 no_such_transfer");
@@ -229,7 +229,7 @@ TEST_F(TransferRoutes, a_key_of_other_guilds_sees_and_does_nothing_here) {
   EXPECT_EQ(get(path_of(waiting), Guilds{{"7"}}).text("status"), "checking");
 }
 
-// It may take minutes of a session.
+// An audit may occupy a session for minutes.
 TEST_F(TransferRoutes, one_audit_at_a_time) {
   interleaving::Session stranger(db.dsn(), "psql");
   stranger.must("BEGIN");

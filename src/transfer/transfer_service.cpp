@@ -10,16 +10,18 @@ using http::unprocessable;
 
 Error no_transfer() {
   return invalid("invalid_transfer",
-                 "not a transfer: the amount and the ids must be positive, and nobody pays himself");
+                 "the amount and the ids must be positive, and initiatorId and targetId must differ");
 }
 
 Error key_conflict(const std::optional<Uuid>& transfer_id) {
-  auto error = conflict("idempotency_conflict", "this idempotencyKey was used for another transfer");
+  auto error =
+      conflict("idempotency_conflict", "this idempotencyKey was already used for a different transfer; use a new key");
   return transfer_id ? error.with("transferId", transfer_id->to_string()) : error;
 }
 
 Error account_locked() {
-  return unavailable("account_locked", "somebody else keeps one of the accounts locked: nothing was done, try again")
+  return unavailable("account_locked",
+                     "another database session has locked one of the accounts: nothing was done, retry")
       .after(std::chrono::seconds(1));
 }
 
@@ -27,12 +29,12 @@ std::string text_or_zero(const std::optional<std::int64_t>& number) {
   return std::to_string(number.value_or(0));
 }
 
-// Sets for the pool are large, and two of one guild would wait for each other's accounts.
+// One lane per guild: pool sets are large, and two sets of one guild would wait for each other's accounts.
 std::string pool_lane(const NewTransfer& transfer) {
   return std::to_string(transfer.guild_id);
 }
 
-// Those that are carried out at once are small: two of one guild seldom meet, unless it is by the payer.
+// One lane per payer: synchronous sets are small, and two sets of one guild rarely conflict except on the payer.
 std::string sync_lane(const NewTransfer& transfer) {
   return std::to_string(transfer.guild_id) + '/' + std::to_string(transfer.initiator_id);
 }
@@ -83,7 +85,7 @@ awaitable<std::vector<CreateResult>> TransferService::create(std::span<const New
     if (result.outcome == CreateOutcome::kAccountLocked) create_patience_.account_was_locked();
   }
   if (due) test_point("transfer.approved");
-  if (due && on_due_) on_due_(true);  // the others hear of it by the commit itself
+  if (due && on_due_) on_due_(true);  // the commit itself notifies the other nodes
   co_return results;
 }
 
@@ -107,7 +109,7 @@ awaitable<Result<TransferOutcome>> TransferService::transfer_currency(NewTransfe
   } catch (const pg::CommitUnknown& e) {
     unknown = e.error();
   }
-  // So that the caller can look for it.
+  // With the transfer id, the caller can look up whether the commit happened.
   requests_total(mode, unknown->code).Increment();
   throw Exception(std::move(*unknown).with("transferId", transfer_id.to_string()));
 }
@@ -138,7 +140,7 @@ awaitable<Result<TransferOutcome>> TransferService::at_once(NewTransfer transfer
   switch (result.outcome) {
     case SyncOutcome::kCompleted:
     case SyncOutcome::kExisting:
-      // The key may have been used in the pool, where it is not completed yet.
+      // The key may belong to a pool transfer that is not completed yet.
       if (!result.ledger_id) {
         co_return Accepted{
             .transfer_id = result.transfer_id.value(), .status = result.status.value(), .existing = true};
@@ -154,18 +156,19 @@ awaitable<Result<TransferOutcome>> TransferService::at_once(NewTransfer transfer
     case SyncOutcome::kAccountLocked:
       co_return fail(account_locked());
     case SyncOutcome::kInsufficientBalance:
-      co_return fail(unprocessable("insufficient_balance", "the initiator has less than that")
+      co_return fail(unprocessable("insufficient_balance", "the initiator's available balance is less than the amount")
                          .with("balance", text_or_zero(result.available))
                          .with("required", required));
     case SyncOutcome::kCooldown: {
       const auto until = result.throttled_until.value();
       const auto left = std::chrono::ceil<std::chrono::seconds>(until - std::chrono::system_clock::now());
-      co_return fail(unprocessable("cooldown", "the initiator has to wait after the last transfer")
-                         .with("until", to_rfc3339(until))
-                         .after(std::max(left, std::chrono::seconds(1))));
+      co_return fail(
+          unprocessable("cooldown", "the initiator is in the cooldown after its last transfer: retry after `until`")
+              .with("until", to_rfc3339(until))
+              .after(std::max(left, std::chrono::seconds(1))));
     }
     case SyncOutcome::kDailyLimit:
-      co_return fail(unprocessable("daily_limit", "that is more than the initiator may transfer today")
+      co_return fail(unprocessable("daily_limit", "the amount exceeds what the initiator may still transfer today")
                          .with("used", text_or_zero(result.used_today))
                          .with("limit", text_or_zero(result.daily_limit)));
     case SyncOutcome::kInvalid:
@@ -181,14 +184,14 @@ awaitable<std::optional<Transfer>> TransferService::get_transfer_status(Uuid tra
 awaitable<Result<Transfer>> TransferService::cancel(Uuid transfer_id) {
   const auto done = co_await gateway().cancel(transfer_id);
   if (!done.cancelled && done.status) {
-    co_return fail(conflict("not_cancellable", "a transfer can be cancelled until it is approved")
+    co_return fail(conflict("not_cancellable", "only a transfer that is not yet approved can be cancelled")
                        .with("transferStatus", std::string(kPendingTransfer.name(*done.status))));
   }
   auto transfer = co_await get_transfer_status(transfer_id);
   if (!transfer) co_return fail(no_such_transfer());
   if (!done.cancelled) {
-    co_return fail(
-        conflict("not_cancellable", "the transfer was carried out at once").with("transferStatus", "completed"));
+    co_return fail(conflict("not_cancellable", "a synchronous transfer cannot be cancelled: it is already completed")
+                       .with("transferStatus", "completed"));
   }
   co_return std::move(*transfer);
 }

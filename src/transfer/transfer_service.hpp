@@ -1,7 +1,7 @@
-// TransferService: what a caller may ask for. Requests that come at the same time are carried out as sets: while one is
-// under way the next one gathers, and nothing waits on an idle node.
+// TransferService: creates, finds and cancels transfers for callers. Concurrent requests are processed as sets: while
+// one set is in flight, new requests gather in the next. On an idle node a request does not wait.
 //
-// Any loop of the runtime.
+// Call from any loop of the runtime.
 #pragma once
 
 #include <functional>
@@ -21,16 +21,16 @@
 
 namespace fencepost::transfer {
 
-// A transfer that went through at once.
+// A completed synchronous transfer.
 struct TransferResult {
   Uuid transfer_id;
   std::int64_t ledger_id = 0;
   std::int64_t initiator_balance = 0;
   std::int64_t target_balance = 0;
   TimePoint created_at;
-  bool existing = false;  // the key was used before, for the same
+  bool existing = false;  // the key was used before for the same transfer
 };
-// One in the pool.
+// A transfer in the pool.
 struct Accepted {
   Uuid transfer_id;
   TransferStatus status = TransferStatus::kChecking;
@@ -45,8 +45,8 @@ class TransferService {
  public:
   TransferService(Runtime& runtime, pg::Database& database, TransferOptions options, Metrics& metrics);
 
-  // Before start. Called, on any loop, when something may have become due: on this node only (the others hear it from
-  // the database), or, with here_only false, on every node, which nobody has told yet.
+  // Set before start. Called on any loop when transfers may have become due. here_only true: wake this node only, the
+  // database notifies the others. here_only false: wake every node, because no notification was sent.
   void on_due(std::function<void(bool here_only)> callback);
 
   void start();
@@ -55,17 +55,17 @@ class TransferService {
   Mode default_mode() const { return options_.event_pool_enabled ? Mode::kPool : Mode::kSync; }
 
   // Errors of both: kInvalid `invalid_transfer`; kConflict `idempotency_conflict` with `transferId`; kUnavailable
-  // `account_locked` when a stranger keeps an account locked. Of the synchronous mode: kUnprocessable
+  // `account_locked` if another database session has locked an account. Synchronous mode only: kUnprocessable
   // `insufficient_balance` with `balance` and `required`, `cooldown` with `until` and a retry-after, `daily_limit` with
-  // `used` and `limit`. A key that was used in the other mode gets that transfer. Throws as pg::Pool.
+  // `used` and `limit`. A key that was used in the other mode returns that transfer. Throws as pg::Pool does.
   awaitable<Result<TransferOutcome>> transfer_currency(NewTransfer transfer, Mode mode);
 
-  // Nothing: no such transfer.
+  // Returns nothing if the transfer does not exist.
   awaitable<std::optional<Transfer>> get_transfer_status(Uuid transfer_id);
   // Errors: kNotFound `no_such_transfer`; kConflict `not_cancellable` with `transferStatus`.
   awaitable<Result<Transfer>> cancel(Uuid transfer_id);
 
-  // Of the caller's loop, for calls that need no rules.
+  // The gateway of the caller's loop, for calls that need no rules.
   PendingTransferGateway gateway() { return PendingTransferGateway(database_.pool()); }
   AccountStore accounts() { return AccountStore(database_.pool()); }
 
@@ -80,7 +80,7 @@ class TransferService {
   TransferOptions options_;
   Metrics& metrics_;
   std::function<void(bool)> on_due_;
-  // Creating locks payers only, and waits behind those who want payees too: the longer.
+  // Creating waits longer: it locks only payers, but queues behind sets that lock payees too.
   Patience create_patience_{std::chrono::seconds(2), std::chrono::milliseconds(500)};
   Patience sync_patience_{std::chrono::seconds(2), std::chrono::milliseconds(100)};
   pg::BatchedWrite<NewTransfer, CreateResult> creates_;
