@@ -1,4 +1,4 @@
-// What must hold between keys, once each has its value.
+// Checks rules between keys, after each key has its value.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -30,7 +30,8 @@ class Checks {
   void add(const std::string& key, std::string_view reason) { problems_.add(settings_.origin(key), key, reason); }
 
   void needs(const std::string& key, const std::string& other) {
-    if (settings_.is_set(key) && !settings_.is_mentioned(other)) add(key, fmt::format("needs {} too", other));
+    if (settings_.is_set(key) && !settings_.is_mentioned(other))
+      add(key, fmt::format("requires {} to be set too", other));
   }
 
   void require_in(const std::string& element, std::initializer_list<std::string_view> names) {
@@ -46,7 +47,7 @@ class Checks {
       for (std::size_t j = 0; j < i; ++j) {
         const auto& a = config_.chains[j];
         const auto& b = config_.chains[i];
-        const auto repeats = fmt::format("is also that of chains[{}]", j);
+        const auto repeats = fmt::format("must be unique, but chains[{}] has the same value", j);
         if (b.chain_id != 0 && a.chain_id == b.chain_id) add(element + ".chain_id", repeats);
         if (!b.name.empty() && a.name == b.name) add(element + ".name", repeats);
       }
@@ -60,25 +61,26 @@ class Checks {
       const auto& signer = config_.signers[i];
       const auto is_its = [&](const ChainConfig& chain) { return chain.chain_id == signer.chain_id; };
       if (signer.chain_id && std::ranges::none_of(config_.chains, is_its)) {
-        add(element + ".chain_id", fmt::format("no chain has the id {}", *signer.chain_id));
+        add(element + ".chain_id", fmt::format("no entry of chains has the chain_id {}", *signer.chain_id));
       }
       for (std::size_t j = 0; j < i && !signer.address.empty(); ++j) {
         const auto& other = config_.signers[j];
         if (other.address == signer.address && other.chain_id == signer.chain_id) {
-          add(element + ".address", fmt::format("is also that of signers[{}], for the same chain", j));
+          add(element + ".address",
+              fmt::format("must be unique per chain, but signers[{}] has the same address for the same chain", j));
         }
       }
     }
   }
 
-  // At two renewals within a lease, one may fail and the signer is still led.
+  // With two renewals within a lease, one may fail without losing the lease.
   void check_lease() {
     const auto& lease = config_.lease;
     if (lease.renew_interval * 2 < lease.times.duration) return;
     const bool by_interval = settings_.is_set("lease.renew_interval");
     add(by_interval ? "lease.renew_interval" : "lease.duration",
-        fmt::format("renewing every {} is too seldom for a lease of {}: lease.renew_interval must be less than half of "
-                    "lease.duration",
+        fmt::format("renewing every {} is not often enough for a lease of {}: lease.renew_interval must be less than "
+                    "half of lease.duration",
                     duration_text(lease.renew_interval), duration_text(lease.times.duration)));
   }
 
@@ -92,14 +94,14 @@ class Checks {
       check_fees_of(tuning, prefix);
       if (tuning.fee_policy == FeePolicyName::kDynamic) {
         check_unused(prefix);
-        tuning.fixed_fees = {};  // inherited, and not wanted here
+        tuning.fixed_fees = {};  // inherited, but the policy `dynamic` does not use them
       }
       any_fixed = any_fixed || tuning.fee_policy == FeePolicyName::kFixed;
     }
     if (!any_fixed) check_unused("");
   }
 
-  // A chain with a price of its own does not inherit cap and tip, nor the other way round.
+  // A chain with its own gas price does not inherit cap and tip, and a chain with its own cap or tip inherits no price.
   void settle_kind(FixedFees& fees, const std::string& prefix) const {
     const bool own_price = settings_.is_set(prefix + kGasPrice);
     const bool own_cap = settings_.is_set(prefix + kCap) || settings_.is_set(prefix + kTip);
@@ -109,7 +111,7 @@ class Checks {
   }
 
   void check_fees_of(const ChainTuning& tuning, const std::string& prefix) {
-    const auto blamed = [&](const char* name) {  // the chain's own key, or the one it inherits from
+    const auto blamed = [&](const char* name) {  // the chain's own key, or the key it inherits from
       return settings_.is_set(prefix + name) ? prefix + name : std::string(name);
     };
     const auto own = [&](std::initializer_list<const char*> names) {
@@ -141,7 +143,7 @@ class Checks {
 
   void check_keystore() {
     if (config_.dev || config_.keystore.dev_keys.empty()) return;
-    add("keystore.dev_keys", "needs dev: true; plain keys are for development, others belong in key files");
+    add("keystore.dev_keys", "needs dev: true; plain keys are for development only, store other keys in key files");
   }
 
   void check_email() {

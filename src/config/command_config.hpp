@@ -1,4 +1,4 @@
-// The configuration of a command: its file, the environment and what its flags override.
+// Loads the configuration of a command: its file, the environment and the overrides of its flags.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct CommandConfig {
   std::vector<ConfigFlag> defaults = {};
 };
 
-// Whether the command opens the files of keystore.directory, and so cannot do without their password.
+// Whether the command opens the files of keystore.directory, and so needs their password.
 enum class KeyFiles { kClosed, kOpened };
 
 // Errors: as read_config_file and load_config.

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMaxConfigBytes = 1 << 20;
 constexpr std::size_t kMaxSecretBytes = 64 << 10;
 
-// The file's content, or the errno that stands in the way. EFBIG when there is more than `max_bytes`.
+// The file's content, or the errno of the failure; EFBIG if it is larger than `max_bytes`.
 std::expected<std::string, int> read_whole_file(const std::string& path, std::size_t max_bytes) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
@@ -88,7 +88,7 @@ class Loader {
     return std::move(*content);
   }
 
-  // A list is as long as the file made it, or longer by what environment and flags add without leaving a gap.
+  // A list has the entries of the file, followed by those that environment and flags append without a gap.
   void apply_list(const ListSection& section) {
     std::size_t size = 0;
     if (const auto written = settings_.list_sizes.find(section.path); written != settings_.list_sizes.end()) {
@@ -111,7 +111,7 @@ class Loader {
     return std::ranges::any_of(section.keys(index), [&](const Key& key) { return settings_.is_set(key.path); });
   }
 
-  // What environment and flags say of entries that do not follow the last one.
+  // Reports settings of environment and flags for entries that do not follow the last one.
   void report_gaps(const ListSection& section, std::size_t size) {
     const auto prefix = section.path + "[";
     for (const auto& [path, setting] : settings_.values) {
@@ -123,7 +123,7 @@ class Loader {
     }
   }
 
-  // With the warnings: what is missing may have been given under a mistyped name.
+  // Includes the warnings: a missing key may have been set under a mistyped name.
   Error error() const {
     auto out = problems_.to_error();
     for (const auto& warning : config_.warnings) out.message += "\n  warning: " + warning;
@@ -134,7 +134,7 @@ class Loader {
     if (!config_.node.name.empty()) return;
     std::array<char, 256> name{};
     if (::gethostname(name.data(), name.size() - 1) == 0) config_.node.name = name.data();
-    if (config_.node.name.empty()) problems_.add({}, "node.name", "is required: this host has no name");
+    if (config_.node.name.empty()) problems_.add({}, "node.name", "is required, because this host has no host name");
   }
 
   const ConfigSources& sources_;

@@ -1,7 +1,7 @@
-// Everything a node can be told, as plain structs with their defaults, and how it is told.
+// The configuration of a node: plain structs with their defaults, and the function that loads them.
 //
-// A value comes from, in falling precedence: a flag, the environment, the file, the default of the command (`up` has
-// some), the default here. The keys are listed in config/keys.cpp, one line each; docs/configuration.md is for people.
+// A value comes from the first of: a flag, the environment, the file, the default of the command (`up` has some), the
+// default here. config/keys.cpp lists the keys, one line each; docs/configuration.md is the manual.
 #pragma once
 
 #include <chrono>
@@ -66,7 +66,7 @@ struct LogConfig {
   std::string file;  // empty: stderr
 };
 
-// What the policy `fixed` offers: a gas price, or cap and tip.
+// The fees of the policy `fixed`: a gas price, or cap and tip.
 struct FixedFees {
   std::optional<Uint256> gas_price;
   std::optional<Uint256> max_fee_per_gas;
@@ -75,7 +75,7 @@ struct FixedFees {
 
 enum class FeePolicyName { kDynamic, kFixed };
 
-// What can be said of all chains at once and of each. Not to be used as it is: see chain_options.
+// The keys that exist for all chains together and for each chain. Do not use directly: see chain_options.
 struct ChainTuning {
   evm::FinalityRule finality;
   tx::ChainOptions options;  // without signers and fees.fixed
@@ -86,12 +86,12 @@ struct ChainTuning {
 struct ChainConfig {
   std::string name;
   std::int64_t chain_id = 0;
-  std::vector<Secret> rpc_urls;  // they often carry credentials
+  std::vector<Secret> rpc_urls;  // secret, because URLs often carry credentials
   std::chrono::milliseconds poll_interval = std::chrono::seconds{1};
   ChainTuning tuning;
 };
 
-// What is special about one signer.
+// The settings of one signer.
 struct SignerConfig {
   std::string address;                   // lowercase, with 0x
   std::optional<std::int64_t> chain_id;  // none: on every chain
@@ -116,7 +116,7 @@ struct EmailConfig {
 };
 
 struct Config {
-  bool dev = false;  // allows what is fine on a desk and dangerous elsewhere: plain keys
+  bool dev = false;  // allows plain keys, which are for development only
   NodeConfig node;
   DatabaseConfig database;
   HttpConfig http;
@@ -125,13 +125,13 @@ struct Config {
   tx::TxOptions tx;
   tx::LeaseOptions lease;
   transfer::TransferOptions transfer;
-  ChainTuning chain_defaults;  // what a chain's entry leaves out; load_config copies it into each
+  ChainTuning chain_defaults;  // defaults for each chain's entry; load_config copies them into it
   std::vector<ChainConfig> chains;
   std::vector<SignerConfig> signers;
   KeystoreConfig keystore;
   EmailConfig email;
 
-  // What load_config noticed and went on in spite of, a sentence each, for the user.
+  // Problems that did not stop load_config, one sentence each, for the user.
   std::vector<std::string> warnings;
 
   // Every key that has a value, as a file that `load_config` would read; secrets are masked as "***".
@@ -151,10 +151,10 @@ struct ConfigFlag {
 
 struct ConfigSources {
   std::optional<ConfigFile> file;
-  std::map<std::string, std::string> environment;  // only FENCEPOST_* is looked at
+  std::map<std::string, std::string> environment;  // only FENCEPOST_* is read
   std::vector<ConfigFlag> flags;
   std::vector<ConfigFlag> defaults;   // of the command: below the file, above the defaults of the structs
-  std::vector<std::string> required;  // keys that this command cannot do without, e.g. "database.dsn"
+  std::vector<std::string> required;  // keys that this command needs, e.g. "database.dsn"
   bool opens_keys = false;            // this command opens the files of keystore.directory: it needs their password
 };
 
@@ -168,8 +168,8 @@ std::map<std::string, std::string> process_environment();
 // Reads the files that `*_file` keys name.
 Result<Config> load_config(const ConfigSources& sources);
 
-// What the transaction manager is told about a chain: the entry's options with its signers and its fixed fees.
-// Where a signer has an entry for this chain and one for every chain, the former goes first, value by value.
+// The options of a chain for the transaction manager: those of its entry, with its signers and its fixed fees. If a
+// signer has an entry for this chain and one for every chain, each value of the former takes precedence.
 tx::ChainOptions chain_options(const Config& config, const ChainConfig& chain);
 
 }  // namespace fencepost

@@ -74,7 +74,7 @@ email:
   from: no-reply@example.org
 )";
 
-TEST(config, nothing_at_all_gives_the_defaults) {
+TEST(config, an_empty_configuration_gives_the_defaults) {
   for (const auto& config : {load_config({}), load(""), load("# only a comment\n"), load("http:\nlog:\nchains:\n")}) {
     ASSERT_TRUE(config.has_value()) << config.error().message;
     EXPECT_EQ(config->http.port, 8080);
@@ -179,7 +179,7 @@ TEST(config, each_mistake_in_a_file_is_named_with_its_line) {
       {"\"a\\nb\": 1", "f.yaml:1: expected a key, got \"a\\nb\""},
       {"\"chains[0]\": {name: x}", "f.yaml:1: expected a key, got \"chains[0]\""},
       {"http:\n  port: 1\n bad", "f.yaml:3: not valid YAML: end of map not found"},
-      {"a: 1\n---\nb: 2", "f.yaml:3: a second document begins here"},
+      {"a: 1\n---\nb: 2", "f.yaml:3: expected one YAML document, but a second one begins here"},
       {"log:\n  level: verbose", "f.yaml:2: log.level: expected debug, info, warn, error or off, got \"verbose\""},
       {"log: {file: \"a\\tb\"}", "f.yaml:1: log.file: expected text without control characters, got \"a\\tb\""},
       {"node: {name: " + std::string(65, 'n') + "}", "f.yaml:1: node.name: expected at most 64 bytes, got 65"},
@@ -199,9 +199,9 @@ TEST(config, each_mistake_in_a_file_is_named_with_its_line) {
        "    rpc_urls: [http://b]",
        "f.yaml:4: chains[1].chainid: no such key; did you mean \"chain_id\"?"},
       {"chains:\n  - {name: a, chain_id: 1, rpc_urls: [http://a]}\n  - {name: b, chain_id: 1, rpc_urls: [http://b]}",
-       "f.yaml:3: chains[1].chain_id: is also that of chains[0]"},
+       "f.yaml:3: chains[1].chain_id: must be unique, but chains[0] has the same value"},
       {"chains:\n  - {name: a, chain_id: 1, rpc_urls: [http://a]}\n  - {name: a, chain_id: 2, rpc_urls: [http://b]}",
-       "f.yaml:3: chains[1].name: is also that of chains[0]"},
+       "f.yaml:3: chains[1].name: must be unique, but chains[0] has the same value"},
       {"chains:\n  - {name: a, chain_id: 1}",
        "f.yaml:2: chains[0].rpc_urls: is required; set it in the file or as FENCEPOST_CHAINS_0_RPC_URLS"},
       {"chains:\n  - {name: a, chain_id: 1, rpc_urls: []}",
@@ -222,10 +222,12 @@ TEST(config, each_mistake_in_a_file_is_named_with_its_line) {
       {"email: {smtp_url: smtp://x/y, from: a@b}",
        "f.yaml:1: email.smtp_url: expected a URL that begins with smtp:// or smtps:// with nothing after host and "
        "port"},
-      {"email: {smtp_url: \"smtp://x:25\"}", "f.yaml:1: email.smtp_url: needs email.from too"},
-      {"email:\n  from: a@b", "f.yaml:2: email.from: needs email.smtp_url too"},
-      {"email: {smtp_url: smtp://x, from: a@b, username: u}", "f.yaml:1: email.username: needs email.password too"},
-      {"email: {smtp_url: smtp://x, from: a@b, password: p}", "f.yaml:1: email.password: needs email.username too"},
+      {"email: {smtp_url: \"smtp://x:25\"}", "f.yaml:1: email.smtp_url: requires email.from to be set too"},
+      {"email:\n  from: a@b", "f.yaml:2: email.from: requires email.smtp_url to be set too"},
+      {"email: {smtp_url: smtp://x, from: a@b, username: u}",
+       "f.yaml:1: email.username: requires email.password to be set too"},
+      {"email: {smtp_url: smtp://x, from: a@b, password: p}",
+       "f.yaml:1: email.password: requires email.username to be set too"},
       {"email: {smtp_url: smtp://x, from: \"a@b\\r\\nRCPT TO:<c@d>\"}",
        "f.yaml:1: email.from: expected a mail address such as no-reply@example.org, got "
        "\"a@b\\r\\nRCPT TO:<c@d>\""},
@@ -256,7 +258,7 @@ TEST(config, each_mistake_in_the_environment_or_a_flag_is_named) {
   }
 }
 
-TEST(config, a_variable_that_no_key_has_is_a_warning_with_the_nearest_one) {
+TEST(config, an_unknown_variable_is_a_warning_with_the_nearest_name) {
   const auto config = loaded("", {{"FENCEPOST_HTTP_PROT", "1"},
                                   {"FENCEPOST_CHAINS_0_RPCURLS", "1"},
                                   {"FENCEPOST_CHAINS_99999999999999999999_NAME", "x"},
@@ -270,7 +272,7 @@ TEST(config, a_variable_that_no_key_has_is_a_warning_with_the_nearest_one) {
                           "FENCEPOST_ZEBRA: no such key, ignored"));
 }
 
-TEST(config, a_mistyped_variable_is_shown_beside_the_key_that_is_missing_for_it) {
+TEST(config, a_mistyped_variable_is_shown_with_the_missing_key) {
   const auto result =
       load_config({.environment = {{"FENCEPOST_DATABSE_DSN", "dbname=x"}}, .required = {"database.dsn"}});
   ASSERT_FALSE(result);
@@ -280,7 +282,7 @@ TEST(config, a_mistyped_variable_is_shown_beside_the_key_that_is_missing_for_it)
             "  warning: FENCEPOST_DATABSE_DSN: no such key, ignored; did you mean FENCEPOST_DATABASE_DSN?");
 }
 
-TEST(config, variables_that_are_no_keys_but_ours_are_no_warning) {
+TEST(config, variables_of_fencepost_that_are_not_keys_give_no_warning) {
   const auto config = loaded("", {{"FENCEPOST_CONFIG", "x"},
                                   {"FENCEPOST_URL", "http://x"},
                                   {"FENCEPOST_API_KEY", "x"},
@@ -305,7 +307,7 @@ TEST(config, a_default_of_the_command_is_beaten_by_the_file_and_the_environment)
   EXPECT_EQ(window("chains: [{name: a, chain_id: 1, rpc_urls: [http://a], max_in_flight: 7}]\n", {}), 7);
 }
 
-TEST(config, all_problems_are_told_at_once_in_the_order_of_the_file) {
+TEST(config, all_problems_are_reported_together_in_the_order_of_the_file) {
   const auto result = load_config({.file = ConfigFile{"f.yaml",
                                                       "htpp: {}\n"
                                                       "log:\n"
@@ -327,7 +329,7 @@ TEST(config, all_problems_are_told_at_once_in_the_order_of_the_file) {
                   "database.dsn: is required; set it in the file or as FENCEPOST_DATABASE_DSN"));
 }
 
-TEST(config, the_event_pools_own_variable_is_heard) {
+TEST(config, the_event_pools_own_variable_is_read) {
   const auto pool = [](std::map<std::string, std::string> environment) {
     const auto config = load_config({.environment = std::move(environment)});
     return config && config->transfer.event_pool_enabled;

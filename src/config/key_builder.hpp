@@ -13,10 +13,10 @@ namespace fencepost::config {
 using Count = Number<std::size_t>;
 using Uint32 = Number<std::uint32_t>;
 
-// What is reached through members: `config.*http.*port`.
+// The object reached by following member pointers: `config.*http.*port`.
 template <class Object>
 Object& follow(Object& object) {
-  return object;  // NOLINT(bugprone-return-const-ref-from-parameter): what is followed outlives the path
+  return object;  // NOLINT(bugprone-return-const-ref-from-parameter): the object outlives the path
 }
 template <class Object, class Member, class... Members>
 auto& follow(Object& object, Member first, Members... rest) {

@@ -1,4 +1,4 @@
-// The table of configuration keys: the one place that knows them all.
+// The table of all configuration keys.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace fencepost::config {
 
 struct Key {
   std::string path;      // "http.port", "chains[0].name"
-  std::string type;      // what it takes, in words
+  std::string type;      // the expected values, in words
   std::string doc;       // what it does, in a sentence
   bool secret = false;   // masked when printed, and may be given by `<path>_file` instead
   bool list = false;     // takes several values; the environment separates them by commas
   std::string inherits;  // the key whose value is this one's default; empty: none
 
-  // Reads the texts (exactly one unless `list`) into the configuration, or says why not, without naming the key.
+  // Parses the texts (exactly one unless `list`) into the configuration. The error gives the reason without the key.
   std::function<Result<void>(Config&, const std::vector<std::string>&)> set;
-  // The value as texts that `set` would take; secrets masked.
+  // The value as texts that `set` accepts; secrets are masked.
   std::function<std::vector<std::string>(const Config&)> get;
 };
 
@@ -37,7 +37,8 @@ struct ListSection {
   std::function<std::vector<Key>(std::size_t index)> keys;
 };
 
-// Of the transaction manager (config_tx_keys.cpp). Those of a chain or a signer must find it in the configuration.
+// Keys of the transaction manager (tx_keys.cpp). Requires, for a chain or a signer: its entry exists in the
+// configuration.
 std::vector<Key> tx_keys();
 std::vector<Key> chain_keys(std::size_t index);
 std::vector<Key> signer_keys(std::size_t index);

@@ -48,7 +48,7 @@ TEST(config_keys, no_two_keys_share_an_environment_name) {
   }
 }
 
-TEST(config_keys, what_a_key_prints_it_reads_again) {
+TEST(config_keys, the_printed_value_of_a_key_can_be_read_again) {
   auto config = with_one_of_each();
   for (const auto& key : every_key()) {
     const auto before = key.get(config);
@@ -60,7 +60,7 @@ TEST(config_keys, what_a_key_prints_it_reads_again) {
 }
 
 TEST(config_keys, each_key_has_a_member_of_its_own) {
-  // Setting one key must change what that key prints and nothing else: a copied line in the table would show here.
+  // Setting one key must change only the text that this key prints: this finds lines copied within the table.
   const std::vector<std::string> samples{"7",
                                          "7ms",
                                          "2s",
@@ -96,7 +96,7 @@ TEST(config_keys, each_key_has_a_member_of_its_own) {
   }
 }
 
-TEST(config_keys, what_a_key_inherits_is_a_key_of_its_kind_with_its_value) {
+TEST(config_keys, an_inherited_key_has_the_same_kind_and_default) {
   const auto config = with_one_of_each();
   std::map<std::string, Key> by_path;
   for (const auto& key : keys()) by_path.emplace(key.path, key);
@@ -139,7 +139,7 @@ TEST(config_kinds, booleans_are_true_or_false_and_nothing_else) {
   EXPECT_EQ(Boolean{}.print(true), "true");
 }
 
-TEST(config_kinds, numbers_take_no_tricks) {
+TEST(config_kinds, numbers_are_plain_decimal_digits) {
   const Number<std::int32_t> kind{-100, 100};
   EXPECT_EQ(kind.parse("-7"), -7);
   EXPECT_EQ(kind.parse("0"), 0);
@@ -175,7 +175,7 @@ std::ifstream open_the_docs() {
   return std::ifstream(test::source_dir() / "docs/configuration.md");
 }
 
-TEST(config_docs, list_every_key_as_it_is) {
+TEST(config_docs, list_every_key_with_its_type_and_default) {
   auto in = open_the_docs();
   ASSERT_TRUE(in);
   std::set<std::string> documented;
@@ -199,7 +199,7 @@ TEST(config_docs, the_example_loads) {
       yaml += line + "\n";
     }
   }
-  // Its secrets are in files that exist nowhere, so those lines become secrets in place.
+  // The example's secret files do not exist, so these lines are replaced by the secrets themselves.
   for (const auto& [from, to] : {std::pair{"dsn_file: /run/secrets/dsn", "dsn: dbname=x"},
                                  std::pair{"password_file: /run/secrets/smtp", "password: x"},
                                  std::pair{"password_file: /run/secrets/keystore", "password: x"},

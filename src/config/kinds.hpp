@@ -1,7 +1,7 @@
 // The kinds of values a configuration key can have. Each kind turns text into a value or says what it expected,
 // prints a value so that reading it gives the same, and names itself for the documentation.
 //
-// Text is all they ever see: YAML's own ideas (010 is octal, yes is true) stay outside.
+// Kinds parse plain text, so YAML's own rules (010 is octal, yes is true) do not apply.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ namespace fencepost::config {
 
 inline constexpr std::string_view kMask = "***";
 
-// Errors of kinds are read by load_config only, which puts the key and the place in front of the reason.
+// Error of a kind. Only load_config reads it, and puts the place and the key in front of the reason.
 inline Error bad_value(std::string reason) {
   return invalid("bad_config", std::move(reason));
 }
@@ -41,7 +41,7 @@ struct Text {
   std::string type() const { return "text"; }
 };
 
-// A whole decimal number without sign tricks or leading zeros.
+// A whole decimal number without plus sign or leading zeros.
 template <std::integral T>
 struct Number {
   T min;
@@ -104,15 +104,15 @@ struct Choice {
 template <class Enum, std::size_t N>
 Choice(const std::pair<std::string_view, Enum> (&)[N]) -> Choice<Enum, N>;
 
-// Never quoted in an error, never printed.
+// A secret: never quoted in an error, never printed.
 struct SecretText {
   Result<Secret> parse(std::string_view text) const;
   std::string print(const Secret& value) const { return std::string(value.empty() ? "" : kMask); }
   std::string type() const { return "secret text"; }
 };
 
-// A URL of one of two schemes with a host and no user or password in it. Not quoted in errors either: people put
-// credentials where they do not belong.
+// A URL of one of two schemes with a host and without user and password. Never quoted in an error: users may put
+// credentials into it by mistake.
 struct Url {
   std::string_view plain;   // "http"
   std::string_view secure;  // "https"
@@ -146,7 +146,7 @@ inline constexpr bool kTakesList = std::same_as<Kind, SecretUrls> || std::same_a
 template <class Kind>
 inline constexpr bool kIsSecret = std::same_as<Kind, SecretText> || kTakesList<Kind>;
 
-// A value that need not be there; then it prints nothing.
+// An optional value; prints nothing if it is not set.
 template <class Kind>
 struct Optional {
   Kind kind;
@@ -163,7 +163,7 @@ struct Optional {
 template <class Kind>
 Optional(Kind) -> Optional<Kind>;
 
-// Lowercase when read; mixed case must be a right checksum.
+// Stored in lowercase; mixed case must have a valid checksum.
 struct EvmAddress {
   Result<std::string> parse(std::string_view text) const;
   std::string print(const std::string& value) const { return value; }
@@ -183,7 +183,7 @@ struct Finality {
   std::string type() const { return "an integer from 1 to 100000, safe or finalized"; }
 };
 
-// Bare: local@domain, without a display name and without anything that could end an SMTP line.
+// A bare address, local@domain: no display name, and no characters that could end an SMTP line.
 struct MailAddress {
   Result<std::string> parse(std::string_view text) const;
   std::string print(const std::string& value) const { return value; }

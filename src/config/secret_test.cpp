@@ -70,7 +70,7 @@ TEST_F(ConfigSecretTest, given_both_ways_is_an_error_within_one_source) {
   EXPECT_EQ(load("database: {dsn_file: /nowhere}", {{"FENCEPOST_DATABASE_DSN", "x"}})->database.dsn.reveal(), "x");
 }
 
-TEST_F(ConfigSecretTest, a_file_that_does_not_serve_is_named) {
+TEST_F(ConfigSecretTest, an_unusable_file_is_named) {
   const auto problem = [&](const std::string& file) {
     return message(load("database:\n  dsn_file: " + file))
         .substr(std::string("1 problem in the configuration:\n  ").size());

@@ -13,12 +13,12 @@
 namespace fencepost::config {
 namespace {
 
-// The switch of the event pool also has the name that users of the pool know.
+// The event pool can also be switched by a variable without the prefix of the keys.
 constexpr std::string_view kEventPoolVariable = "TRANSFER_EVENT_POOL_ENABLED";
 constexpr std::string_view kEventPoolKey = "transfer.event_pool_enabled";
 
-// Variables that are ours but no keys: where commands find the configuration and the API, and the name by which the
-// user starts this program.
+// Fencepost's variables that are not keys: where commands find the configuration and the API, and the name by which
+// the user starts this program.
 constexpr std::string_view kOtherVariables[] = {"FENCEPOST_CONFIG", "FENCEPOST_URL", "FENCEPOST_API_KEY",
                                                 "FENCEPOST_PROGRAM_NAME"};
 constexpr std::string_view kTestPrefix = "FENCEPOST_TEST_";
@@ -63,7 +63,7 @@ std::map<std::string, Target> known_variables(const std::map<std::string, std::s
   std::map<std::string, Target> out;
   add_targets(keys(), out);
   for (const auto& section : list_sections()) {
-    std::set<std::size_t> indexes{0};  // so that there is always something to suggest
+    std::set<std::size_t> indexes{0};  // index 0, so that there is always a name to suggest
     for (const auto& [variable, value] : environment) {
       if (const auto index = list_index(variable, section)) indexes.insert(*index);
     }
@@ -72,8 +72,8 @@ std::map<std::string, Target> known_variables(const std::map<std::string, std::s
   return out;
 }
 
-// "; did you mean …?" with the known variable that is nearest, or nothing. Compares what follows the prefix: it would
-// make any two short names look alike.
+// "; did you mean …?" with the nearest known variable, or nothing. Compares the names without the common prefix, which
+// would make any two short names look alike.
 std::string suggestion(std::string_view variable, const std::map<std::string, Target>& known) {
   std::vector<std::string_view> names;
   names.reserve(known.size());

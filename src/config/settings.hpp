@@ -1,4 +1,4 @@
-// What a user has set, before it means anything: texts by key, each with the place it comes from.
+// The user's settings before they are parsed: texts by key, each with its origin.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,10 @@ struct Origin {
   std::string text() const;
 };
 
-// Collects everything that is wrong, to be reported at once.
+// Collects all problems, to report them together.
 class Problems {
  public:
-  // `key` may be empty when the problem is with no key in particular.
+  // `key` is empty for a problem that concerns no particular key.
   void add(const Origin& origin, std::string_view key, std::string_view reason);
 
   bool empty() const { return problems_.empty(); }
@@ -45,23 +45,23 @@ struct Setting {
   bool from_file = false;  // given as `<key>_file`: the text is the name of a file that holds the value
 };
 
-// What one source says.
+// The settings of one source.
 struct Settings {
   std::map<std::string, Setting> values;                             // by path, without "_file"
-  std::map<std::string, std::pair<std::size_t, Origin>> list_sizes;  // of lists written out, by path
-  std::map<std::string, Origin> elements;                            // of those lists, by path: "chains[0]"
+  std::map<std::string, std::pair<std::size_t, Origin>> list_sizes;  // sizes of the lists in the file, by path
+  std::map<std::string, Origin> elements;                            // entries of those lists, by path: "chains[0]"
 
-  std::set<std::string> malformed;  // paths that are given, but not in a form that could be read
+  std::set<std::string> malformed;  // paths whose value is given but could not be read
 
-  // nullptr when it is not set.
+  // nullptr if the key is not set.
   const Setting* find(const std::string& path) const;
   bool is_set(const std::string& path) const { return find(path) != nullptr; }
-  // Given in any form: a value that could not be read has been reported, and is not missing.
+  // True also for a value that could not be read: it has been reported and is not missing.
   bool is_mentioned(const std::string& path) const;
-  // Where it is set; nowhere when it is not.
+  // Where the key is set; an empty Origin if it is not.
   Origin origin(const std::string& path) const;
 
-  // Adds a value under the path as written. A second value for the same key is a problem.
+  // Adds a value under the path as the user wrote it. A second value for the same key is a problem.
   void put(const std::string& path, Setting setting, Problems& problems);
   // The values of `other` win.
   void override_with(Settings other);
@@ -76,7 +76,7 @@ class Schema {
     bool list;
     bool file;  // the `_file` form of a secret
   };
-  // nullptr when the pattern is not a key.
+  // nullptr if the pattern is not a key.
   const Leaf* leaf(const std::string& pattern) const;
   bool is_section(const std::string& pattern) const { return sections_.contains(pattern); }
   bool is_list(const std::string& pattern) const { return sections_.contains(pattern + "[]"); }
@@ -92,22 +92,22 @@ class Schema {
 
 std::string pattern_of(std::string_view path);
 
-// Each adds what is wrong to `problems` and returns the rest.
+// Each adds invalid settings to `problems` and returns the valid ones.
 Settings read_yaml(const ConfigFile& file, const Schema& schema, Problems& problems);
 // A FENCEPOST_ variable that no key has is a warning, not a problem: other programs may share the prefix.
 Settings read_environment(const std::map<std::string, std::string>& environment, Problems& problems,
                           std::vector<std::string>& warnings);
 Settings read_flags(const std::vector<ConfigFlag>& flags, const Schema& schema, Problems& problems);
 
-// What must hold between keys (config_checks.cpp): adds what does not to `problems`. Also settles which kind of fixed
-// fees a chain has that overrides those of all chains.
+// Checks the rules between keys (checks.cpp) and adds violations to `problems`. Also decides which kind of fixed fees
+// a chain has if it overrides those of all chains.
 void settle(Config& config, const Settings& settings, Problems& problems);
-// Adds a problem when no source mentions the key. `where`: what it is missing from.
+// Adds a problem if no source mentions the key. `where`: the place that lacks it.
 void check_required(const std::string& path, const Origin& where, const Settings& settings, Problems& problems);
-// For commands that open the key files: without a password none of them opens.
+// For commands that open the key files: adds a problem if their password is not set.
 void check_password(const Config& config, const Settings& settings, Problems& problems);
 
-// "a, b" as two texts without the spaces around them; line breaks separate too. Empty ones are left out.
+// Splits "a, b" at commas and line breaks into trimmed texts; leaves out empty ones.
 std::vector<std::string> split_list(std::string_view text);
 
 }  // namespace fencepost::config

@@ -27,8 +27,8 @@ constexpr Number<std::int64_t> kWindow{0, 100'000};
 constexpr Number<std::int64_t> kChainId{1, std::numeric_limits<std::int64_t>::max()};
 constexpr Duration kSomeTime{1ms, 30 * 24h};
 
-// The keys of a chain's options. They exist for all chains together, and again in each chain's entry, where the former
-// are the defaults: written once, so that no entry lacks what all have.
+// The keys of a chain's options, written once for both uses: for all chains together, and in each chain's entry, where
+// the former are the defaults.
 template <class TuningOf>
 class TuningKeys {
  public:

@@ -174,13 +174,14 @@ TEST(config_tx, each_contradiction_is_named) {
   const std::string signer = std::string("{address: \"") + kSigner + "\"";
   const Case cases[] = {
       {"lease: {renew_interval: 5s}",
-       "f.yaml:1: lease.renew_interval: renewing every 5s is too seldom for a lease of 10s" + seldom},
+       "f.yaml:1: lease.renew_interval: renewing every 5s is not often enough for a lease of 10s" + seldom},
       {"lease:\n  duration: 6s",
-       "f.yaml:2: lease.duration: renewing every 3s is too seldom for a lease of 6s" + seldom},
+       "f.yaml:2: lease.duration: renewing every 3s is not often enough for a lease of 6s" + seldom},
       {"lease: {renew_interval: 0s}",
        "f.yaml:1: lease.renew_interval: expected a duration from 10ms to 30m, got \"0s\""},
       {"keystore:\n  dev_keys: [\"" + std::string(64, '1') + "\"]",
-       "f.yaml:2: keystore.dev_keys: needs dev: true; plain keys are for development, others belong in key files"},
+       "f.yaml:2: keystore.dev_keys: needs dev: true; plain keys are for development only, store other keys in key "
+       "files"},
       {"dev: true\nkeystore: {dev_keys: [\"" + std::string(64, '1') + "\", \"hunter2\"]}",
        "f.yaml:2: keystore.dev_keys: expected a list of private keys of 64 hex digits; number 2 is not one"},
       {"fees: {policy: fixed}", "f.yaml:1: fees.policy: " + fixed},
@@ -203,9 +204,11 @@ TEST(config_tx, each_contradiction_is_named) {
       {"signers:\n  - {shared: true}",
        "f.yaml:2: signers[0].address: is required; set it in the file or as FENCEPOST_SIGNERS_0_ADDRESS"},
       {"signers: [{address: \"0x1\"}]", "f.yaml:1: signers[0].address: expected 0x and 40 hex digits, got \"0x1\""},
-      {"signers: [" + signer + ", chain_id: 5}]", "f.yaml:1: signers[0].chain_id: no chain has the id 5"},
+      {"signers: [" + signer + ", chain_id: 5}]",
+       "f.yaml:1: signers[0].chain_id: no entry of chains has the chain_id 5"},
       {"signers:\n  - " + signer + "}\n  - " + signer + "}",
-       "f.yaml:3: signers[1].address: is also that of signers[0], for the same chain"},
+       "f.yaml:3: signers[1].address: must be unique per chain, but signers[0] has the same address for the same "
+       "chain"},
       {"tx: {max_in_flight: -1}", "f.yaml:1: tx.max_in_flight: expected an integer from 0 to 100000, got \"-1\""},
       {"nonce: {chain_query: {mode: newest}}",
        "f.yaml:1: nonce.chain_query.mode: expected pending or latest, got \"newest\""},

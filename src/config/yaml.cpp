@@ -1,4 +1,4 @@
-// Reads the file's settings, and writes them out again.
+// Reads settings from a YAML file, and writes a configuration as YAML.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -34,8 +34,8 @@ std::string_view describe(const YAML::Node& node) {
   std::unreachable();
 }
 
-// Follows the document along the schema, so that whatever lies elsewhere is found and named. Values are taken as
-// text; what YAML would make of them does not matter.
+// Walks the document along the schema, so that every unknown key is reported. Values are taken as text: YAML's own
+// types do not apply.
 class Walker {
  public:
   Walker(const std::string& file, const Schema& schema, Problems& problems)
@@ -75,7 +75,7 @@ class Walker {
     std::size_t index = 0;
     for (const auto& element : node) {
       const auto element_path = fmt::format("{}[{}]", path, index++);
-      const auto element_line = std::max(line, line_of(element));  // nothing has no line of its own
+      const auto element_line = std::max(line, line_of(element));  // an empty element has no line of its own
       settings_.elements.emplace(element_path, origin(element_line));
       walk_section(element, element_path, element_line);
     }
@@ -122,7 +122,7 @@ Settings read_yaml(const ConfigFile& file, const Schema& schema, Problems& probl
     const auto documents = YAML::LoadAll(file.text);
     if (documents.size() > 1) {
       problems.add({Origin::Layer::kFile, file.name, documents[1].Mark().line + 1}, {},
-                   "a second document begins here");
+                   "expected one YAML document, but a second one begins here");
       return {};
     }
     Walker walker(file.name, schema, problems);
@@ -140,7 +140,7 @@ std::string name_below(std::string_view path, std::string_view section) {
   return std::string(section.empty() ? path : path.substr(section.size() + 1));
 }
 
-// Puts the value of a key into the tree, below the node that stands for `section`.
+// Puts the value of a key into the tree, below the node of `section`.
 void write_key(const YAML::Node& section_node, std::string_view section, const Key& key, const Config& config) {
   const auto items = key.get(config);
   if (items.empty() || (items.size() == 1 && items.front().empty())) return;
