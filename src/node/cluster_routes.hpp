@@ -1,4 +1,4 @@
-// What this node knows about its chains, and which nodes share its database: /api/v1/chains, /api/v1/nodes.
+// Routes about this node's chains and the nodes that share its database: /api/v1/chains, /api/v1/nodes.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// A database for a command that runs once and ends.
+// A short-lived database pool for a command.
 #pragma once
 
 #include <exception>
@@ -35,7 +35,8 @@ auto run_with_pool(pg::Connector& connector, Metrics& metrics, Body body) -> std
   co_return std::move(*outcome);
 }
 
-// Runs `body(pool)`, which returns an awaitable of a value, to its end and gives back the value.
+// Runs `body(pool)`, which returns an awaitable of a value, to its end and returns the value. Blocks the calling
+// thread. Throws what `body` throws.
 template <class Body>
 auto with_database(const Config& config, Body body) {
   Metrics metrics;

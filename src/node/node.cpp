@@ -37,7 +37,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The name and a fresh id, so that two processes are never mistaken for one; fits application_name's 63 bytes.
+// The name and a new id, so that two processes never share an identity; fits application_name's 63 bytes.
 std::string node_id(const NodeConfig& config) {
   return fmt::format("{:.50}/{:08x}", config.name, SystemRandom().next() & 0xffffffff);
 }
@@ -135,7 +135,7 @@ class Node {
         [this] { authenticator_.forget_all(); });
   }
 
-  // Blocks while key files are opened: they are slow on purpose.
+  // Blocks while it opens key files: their key derivation is slow by design.
   Result<void> load_keys() {
     const auto& keystore = config_.keystore;
     if (auto added = keys_.add_dev_keys(keystore.dev_keys); !added) return added;
@@ -152,7 +152,8 @@ class Node {
     runtime_.start();
     const bool in_order = runtime_.run_on(0, live());
     if (!in_order) {
-      // Something hangs and may still use what we would take apart. All that matters is in the database.
+      // A part did not stop and may still use objects that we would destroy: exit at once. All state is in the
+      // database.
       if (hooks_.before_abandoning) hooks_.before_abandoning();
       log::shutdown();
       ::_exit(EXIT_FAILURE);
@@ -162,7 +163,7 @@ class Node {
   }
 
  private:
-  // From the first start to the last stop, on loop 0. False when stopping took too long.
+  // Runs the node from start to stop, on loop 0. Returns false if stopping took too long.
   awaitable<bool> live() {
     asio::signal_set signals(runtime_.executor(0), SIGINT, SIGTERM, SIGHUP);
     const auto told_to_stop = std::make_shared<Completion<int>>(runtime_.executor(0));
@@ -182,14 +183,14 @@ class Node {
     serving_ = false;
     signals.cancel();
     signals.clear();
-    ::signal(SIGINT, SIG_DFL);  // whoever presses Ctrl-C twice means it
+    ::signal(SIGINT, SIG_DFL);  // a second Ctrl-C ends the process at once
     ::signal(SIGTERM, SIG_DFL);
-    // Last added, first stopped: requests end before what they stand on.
+    // Parts stop in reverse order: requests end before the parts that they use.
     if (server_->port() != 0) stops_.add("http server", [this](auto left) { return server_->stop(left); });
     co_return co_await stops_.run(config_.runtime.stop_timeout);
   }
 
-  // The server comes first, so that /livez and /readyz answer while the database is still out of reach.
+  // The server starts first, so that /livez and /readyz answer while the database is unreachable.
   awaitable<Result<void>> start(std::shared_ptr<Completion<int>> told_to_stop) {
     co_await database_.start();
     stops_.add("database", [this](auto left) { return database_.stop(left); });
@@ -218,7 +219,7 @@ class Node {
     co_return Result<void>{};
   }
 
-  // Everything that has to be in the database before the first worker starts. May be done again.
+  // Prepares the database for the first worker. Idempotent.
   awaitable<Result<void>> prepare() {
     const auto applied = co_await pg::migrate(database_.connector(), pg::embedded_migrations());
     if (!applied) co_return fail(applied.error());
@@ -227,7 +228,7 @@ class Node {
     co_return Result<void>{};
   }
 
-  // A database that is away is waited for; a history that does not fit is not.
+  // Retries while the database is unreachable; fails at once if the migration history does not match.
   awaitable<Result<void>> prepare_until_done(std::shared_ptr<Completion<int>> told_to_stop) {
     SystemRandom random;
     Backoff backoff({.initial = 200ms, .cap = 5s}, random);

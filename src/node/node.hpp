@@ -1,6 +1,6 @@
-// A running node: everything wired together, from the configuration to the listening port.
+// A running node: wires all modules together, from the configuration to the listening port.
 //
-// This is the only place that knows all modules. It starts from the bottom up and stops from the top down.
+// Only this file knows all modules. Modules start in order of dependency and stop in reverse order.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 namespace fencepost {
 
 struct NodeHooks {
-  // Runs once, on a loop, when the node serves; the process is "up" after it. Null: nothing.
+  // Runs once, on a loop, when the node is ready. Null: nothing.
   std::function<void(std::uint16_t port)> on_ready;
-  // Runs when the node cannot stop in time and the process is about to end as it is. Null: nothing.
+  // Runs when the node did not stop in time, just before the process exits at once. Null: nothing.
   std::function<void()> before_abandoning;
-  // Runs after the migrations and before the first worker; again when the database was lost meanwhile, so it must be
-  // repeatable. Null: nothing.
+  // Runs after the migrations and before the first worker. Runs again if the connection was lost meanwhile, so it must
+  // be idempotent. Null: nothing.
   std::function<awaitable<>(pg::Pool&)> prepare;
 };
 

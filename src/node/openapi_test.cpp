@@ -84,7 +84,7 @@ TEST(openapi, says_which_routes_need_a_key) {
   }
 }
 
-TEST(openapi, every_reference_leads_somewhere) {
+TEST(openapi, every_reference_resolves) {
   const auto document = json::parse(openapi_document());
   const std::string text(openapi_document());
   const std::regex reference(R"re("\$ref": "#(/[^"]+)")re");
@@ -111,7 +111,7 @@ TEST(openapi, lists_every_state) {
 TEST(openapi, lists_every_sub_state_attempt_and_event) {
   const auto document = json::parse(openapi_document());
   const auto& schemas = document.at("components").at("schemas");
-  // A name that is empty stands for null.
+  // An empty name stands for null.
   const auto names = [](const auto& table) {
     json::array out;
     for (const auto& row : table) out.push_back(row.name.empty() ? json::value(nullptr) : json::value(row.name));
@@ -119,7 +119,7 @@ TEST(openapi, lists_every_sub_state_attempt_and_event) {
   };
   const auto& attempt = schemas.at("TxAttempt").at("properties");
   auto outcomes = names(tx::kAttemptOutcomes);
-  outcomes.push_back(nullptr);  // while it is being sent
+  outcomes.push_back(nullptr);  // null while the attempt is in flight
   EXPECT_EQ(schemas.at("TxSubState").at("enum"), names(tx::kSubStates));
   EXPECT_EQ(schemas.at("TxEventType").at("enum"), names(tx::kTxEvents));
   EXPECT_EQ(attempt.at("kind").at("enum"), names(tx::kAttemptKinds));

@@ -1,4 +1,4 @@
-// Everything that a node serves over HTTP, added in one place: the node and the test of the OpenAPI document use it.
+// Adds all HTTP routes of a node. The node and the test of the OpenAPI document use it.
 #pragma once
 
 #include "http/router.hpp"

@@ -26,19 +26,20 @@ json::array to_json(const std::vector<std::string>& texts) {
   return json::array(texts.begin(), texts.end());
 }
 
-// null: every one of them.
+// null: no restriction.
 json::value restriction_json(const http::Principal& principal, std::string_view kind) {
   const auto* const ids = principal.restriction(kind);
   return ids != nullptr ? json::value(to_json(*ids)) : json::value(nullptr);
 }
 
-// Ready means: the database answers and its schema is ours. Anybody may ask, so a good answer holds for a second.
+// Ready means: the database answers and its schema is current. The route is open to every caller, so a positive answer
+// is cached for a second.
 class Readiness {
  public:
   explicit Readiness(const SystemParts& parts) : parts_(parts) {}
 
   awaitable<Result<void>> check() {
-    if (!parts_.serving) co_return fail(not_now("the node is starting or stopping"));
+    if (!parts_.serving) co_return fail(not_now("the node is starting or stopping: retry later"));
     if (!parts_.database.pool().connected()) co_return fail(not_now("the connection to the database is lost"));
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     if (now.count() < good_until_.load()) co_return Result<void>{};
@@ -64,7 +65,7 @@ struct Handling {
 
 awaitable<Response> index(Request&, Handling) {
   co_return Response::text(200, fmt::format("Fencepost {}\n\n"
-                                            "/openapi.json    what the API can do\n"
+                                            "/openapi.json    description of the API\n"
                                             "/api/v1/version  this version\n"
                                             "/livez /readyz   health\n"
                                             "/metrics         for Prometheus\n",

@@ -1,4 +1,4 @@
-// The routes that are about the node itself: health, metrics, version, the API's own description.
+// The routes about the node itself: health, metrics, version, the API's description.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace fencepost {
 struct SystemParts {
   pg::Database& database;
   Metrics& metrics;
-  const std::atomic<bool>& serving;  // between the migrations and the stop
+  const std::atomic<bool>& serving;  // true from the end of the start to the beginning of the stop
 };
 
 void add_system_routes(http::Router& router, const SystemParts& parts);
