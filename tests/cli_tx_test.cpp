@@ -227,7 +227,7 @@ TEST(cli_tx, what_goes_wrong_says_so_and_has_its_exit_code) {
       {5, "no_such_tx", {"tx", "watch", kNobody}},
       {5, "no_such_tx", {"tx", "rebroadcast", kNobody, "--reason", "r"}},
       {5, "no_such_signer", {"signer", "fill-nonce", recipient(), "--nonce", "0", "--reason", "r"}},
-      {5, "is 'fencepost up' running there?", {"tx", "list", "--data-dir", "/nowhere"}},
+      {5, "check that 'fencepost up' is running in that directory", {"tx", "list", "--data-dir", "/nowhere"}},
       {1, "bad_api_key", {"tx", "list", "--api-key", "fp_wrong"}},
       {6, "http://127.0.0.1:1", {"tx", "list", "--url", "http://127.0.0.1:1"}},
   };

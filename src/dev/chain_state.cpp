@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 class BracketCounter {
  public:
-  // False when nothing that follows could make it whole.
+  // Returns false if no further input can complete the document.
   bool feed(char c) {
     if (in_string_) {
       if (escaped_) {
@@ -41,7 +41,7 @@ class BracketCounter {
   bool ended_ = false;
 };
 
-// By way of a new file: a process that is killed here leaves the old one.
+// Writes a new file and renames it, so that a process killed meanwhile leaves the old file intact.
 void replace_by_copy(const fs::path& from, const fs::path& to) {
   const fs::path unfinished = to.string() + ".new";
   fs::copy_file(from, unfinished, fs::copy_options::overwrite_existing);
@@ -79,13 +79,13 @@ void ChainState::keep_copy() {
   std::error_code failed;
   const auto written = fs::last_write_time(file(), failed);
   if (failed || written == copied_) return;
-  // Anvil may be writing at this moment, so the copy is what counts.
+  // Check the copy, not the file: anvil may be writing the file at this moment.
   const auto candidate = directory_ / "state.candidate.json";
   fs::copy_file(file(), candidate, fs::copy_options::overwrite_existing, failed);
   if (!failed && !is_whole_json(candidate)) return;
   if (!failed) fs::rename(candidate, directory_ / "state.good.json", failed);
   if (failed) {
-    log::warn("no copy of the local chain's state could be made", {{"reason", failed.message()}});
+    log::warn("cannot copy the local chain's state", {{"reason", failed.message()}});
   } else {
     copied_ = written;
   }
@@ -96,15 +96,15 @@ void ChainState::set_aside() {
   const auto good = directory_ / "state.good.json";
   fs::rename(file(), broken);
   if (!fs::exists(good)) {
-    log::warn("the local chain's state is damaged and there is no copy of it: the chain starts anew",
+    log::warn("the local chain's state is damaged and there is no copy: the chain starts from its genesis",
               {{"kept", broken.string()}});
     return;
   }
   replace_by_copy(good, file());
-  // A copy that is no better is not tried twice.
+  // Do not try the same copy twice.
   fs::remove(good);
   log::warn(
-      "the local chain's state is damaged: the chain goes on from the last good copy, which may lack the "
+      "the local chain's state is damaged: the chain continues from the last good copy, which may lack the "
       "latest blocks",
       {{"kept", broken.string()}});
 }

@@ -1,11 +1,11 @@
-// The file that holds the local chain's state, guarded: anvil rewrites it in place, so an anvil that is killed while it
-// does so leaves half a file, from which it then refuses to start.
+// Protects the file with the local chain's state. Anvil rewrites the file in place: if it is killed meanwhile, the file
+// is truncated and anvil refuses to start from it.
 //
 // In `directory`:
-//   state.json         anvil's
-//   state.good.json    our copy of the last whole one
-//   state.broken.json  the last one that was not whole, for a person who wants to look
-// Blocks on the disk; one thread at a time.
+//   state.json         written by anvil
+//   state.good.json    our copy of the last complete state
+//   state.broken.json  the last incomplete state, for inspection
+// Calls block on the disk. One thread at a time may call.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ class ChainState {
   explicit ChainState(std::filesystem::path directory);
 
   std::filesystem::path file() const { return directory_ / "state.json"; }
-  // 0 when there is none.
+  // Returns 0 if there is no file.
   std::uintmax_t size() const;
 
-  // Before anvil starts: a broken file gives way to the last good copy (to none when there is no copy), with a
-  // warning. No file at all is a fresh start, also when there are copies.
+  // Call before anvil starts. Replaces a broken file by the last good copy, or removes it if there is no copy, and logs
+  // a warning. No file means a fresh start, even if there are copies.
   void prepare();
-  // While anvil runs, so that what is copied is what anvil accepts: keeps a copy if the file has changed and is whole
-  // just now.
+  // Call while anvil runs, so that only states that anvil accepts are copied. Copies the file if it has changed and is
+  // complete.
   void keep_copy();
-  // The file is whole but anvil does not accept it: as if it was broken. There must be one.
+  // Treats the file as broken, because anvil does not accept it although it is complete. Requires: the file exists.
   void set_aside();
 
  private:
@@ -35,8 +35,8 @@ class ChainState {
   std::filesystem::file_time_type copied_{};
 };
 
-// Whether the file holds one JSON object from its first byte to its last (white space aside). Looks only at what
-// a cut changes: brackets and strings.
+// Whether the file is one complete JSON object, apart from white space around it. Checks only brackets and strings,
+// which is enough to find a truncated file.
 bool is_whole_json(const std::filesystem::path& file);
 
 }  // namespace fencepost

@@ -18,7 +18,7 @@ class chain_state : public ::testing::Test {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(dir_ / name, std::ios::binary) << text;
   }
-  // "(none)" when there is no such file.
+  // "(none)" if there is no such file.
   std::string read(const std::string& name) const {
     std::ifstream file(dir_ / name, std::ios::binary);
     if (!file) return "(none)";
@@ -30,7 +30,7 @@ class chain_state : public ::testing::Test {
   test::TempDir dir_{"chain"};
 };
 
-TEST_F(chain_state, a_whole_file_is_told_from_every_beginning_of_it) {
+TEST_F(chain_state, a_complete_file_differs_from_every_truncation_of_it) {
   const std::string whole = R"({"a":{"b":["}]\"{\\",{"c":1}]},"d":"0x"})";
   for (std::size_t length = 0; length < whole.size(); ++length) {
     write("f", whole.substr(0, length));
@@ -44,7 +44,7 @@ TEST_F(chain_state, a_whole_file_is_told_from_every_beginning_of_it) {
   EXPECT_FALSE(is_whole_json(state().file().parent_path() / "f"));
 }
 
-TEST_F(chain_state, a_whole_file_is_left_alone_and_no_proof_of_being_good) {
+TEST_F(chain_state, a_complete_file_is_left_alone_and_not_copied_before_anvil_accepts_it) {
   write("state.json", R"({"n":2})");
   write("state.good.json", R"({"n":1})");
   state().prepare();
@@ -52,7 +52,7 @@ TEST_F(chain_state, a_whole_file_is_left_alone_and_no_proof_of_being_good) {
   EXPECT_EQ(read("state.good.json"), R"({"n":1})");
 }
 
-TEST_F(chain_state, a_broken_file_gives_way_to_the_last_good_copy) {
+TEST_F(chain_state, a_broken_file_is_replaced_by_the_last_good_copy) {
   write("state.good.json", R"({"n":1})");
   write("state.json", R"({"n":2,)");
   state().prepare();
@@ -74,13 +74,13 @@ TEST_F(chain_state, a_broken_file_without_a_copy_means_a_fresh_start) {
   EXPECT_EQ(read("state.broken.json"), "{");
 }
 
-TEST_F(chain_state, who_removes_the_file_wants_a_fresh_start) {
+TEST_F(chain_state, a_removed_file_means_a_fresh_start) {
   write("state.good.json", R"({"n":1})");
   state().prepare();
   EXPECT_EQ(read("state.json"), "(none)");
 }
 
-TEST_F(chain_state, a_copy_that_is_refused_as_well_is_not_tried_for_ever) {
+TEST_F(chain_state, a_copy_that_anvil_refuses_too_is_not_tried_again) {
   write("state.json", R"({"n":2})");
   write("state.good.json", R"({"n":1})");
   auto guarded = state();
@@ -90,7 +90,7 @@ TEST_F(chain_state, a_copy_that_is_refused_as_well_is_not_tried_for_ever) {
   EXPECT_EQ(read("state.json"), "(none)");
 }
 
-TEST_F(chain_state, a_copy_is_kept_only_of_a_whole_file) {
+TEST_F(chain_state, only_a_complete_file_is_copied) {
   auto guarded = state();
   guarded.keep_copy();
   EXPECT_EQ(read("state.good.json"), "(none)");

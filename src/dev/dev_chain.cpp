@@ -35,7 +35,7 @@ using namespace std::chrono_literals;
 using asio::ip::tcp;
 using std::chrono::steady_clock;
 
-// SIGTERM makes it write its state and go. Asking again while it writes would only disturb it.
+// SIGTERM makes anvil write its state and exit. A second signal would interrupt the write.
 const StopPlan kStopPlan{{SIGTERM, 0s}, {SIGKILL, 15s}};
 constexpr std::uintmax_t kLargeState = 16U << 20U;
 constexpr std::uintmax_t kLogLimit = 10U << 20U;
@@ -46,7 +46,7 @@ bool is_script(const fs::path& file) {
   return stream.get() == '#' && stream.get() == '!';
 }
 
-// node_modules/… of `place` or of a directory above it.
+// Looks in node_modules/… of `place` and of the directories above it.
 std::optional<fs::path> native_anvil_above(fs::path place) {
 #if defined(__aarch64__)
   constexpr auto kNative = "node_modules/@foundry-rs/anvil-linux-arm64/bin/anvil";
@@ -76,23 +76,24 @@ std::uint16_t choose_port(std::uint16_t wanted) {
   const tcp::acceptor probe(context, {asio::ip::address_v4::loopback(), 0});
   const auto port = probe.local_endpoint().port();
   if (wanted != 0) {
-    log::info("the wanted port is taken, so the local chain listens on another", {{"wanted", wanted}, {"port", port}});
+    log::info("the requested port is in use; the local chain listens on another", {{"wanted", wanted}, {"port", port}});
   }
   return port;
 }
 
-// One that an earlier, killed owner left behind. It is ours if it writes our state file, whose path is absolute.
+// Stops an anvil that an earlier, killed process left behind. An anvil is ours if its arguments name our state file.
 Result<void> stop_leftovers(const fs::path& state) {
   const auto is_ours = [&](const ProcessInfo& p) {
     return p.exe.filename() == "anvil" && p.has_argument(state.string());
   };
   for (const auto& left : LeftoverProcess::find_all(is_ours)) {
-    log::info("stopping the local chain that an earlier run left behind", {{"pid", left.pid()}});
-    // Its owner's death has asked it to write its state and go: let it.
+    log::info("stopping an orphaned local chain of an earlier run", {{"pid", left.pid()}});
+    // The death of its owner has already signalled it to write its state and exit: wait for that first.
     if (!left.stop_blocking({{SIGTERM, 3s}, {SIGKILL, 15s}}, 5s)) {
       return fail(
           conflict("data_dir_in_use",
-                   fmt::format("the local chain left behind by an earlier run (pid {}) does not stop", left.pid())));
+                   fmt::format("the orphaned local chain of an earlier run (pid {}) does not stop, even after SIGKILL",
+                               left.pid())));
     }
   }
   return {};
@@ -112,10 +113,12 @@ Result<fs::path> find_anvil() {
     if (auto native = native_anvil_above(fs::canonical(*found).parent_path())) return *native;
   }
   return fail(
-      unavailable("anvil_missing", "anvil, the local chain, is not installed: run ./fp setup, or configure a chain"));
+      unavailable("anvil_missing",
+                  "anvil, the program of the local chain, is not installed: run ./fp setup, or configure a chain"));
 }
 
-// Everything below `context_` is touched on its thread only, but for the atomics and what is fixed after start.
+// Members below `context_` are used on its thread only, except for the atomics and members that are constant after
+// start.
 class DevChain::Supervisor {
  public:
   Supervisor(Options options, UniqueFd lock, std::uint16_t port)
@@ -150,7 +153,7 @@ class DevChain::Supervisor {
   pid_t pid() const { return pid_; }
 
  private:
-  // The edge: a failure beyond anvil itself (a full disk, say) ends here, in the log and in healthy().
+  // Handles failures outside anvil, such as a full disk: they are logged and make healthy() false.
   awaitable<> supervise(std::promise<Result<void>> ready) {
     Result<void> up = fail(internal("dev_chain_failed", "not started"));
     bool answered = false;
@@ -165,13 +168,13 @@ class DevChain::Supervisor {
       }
     } catch (const std::exception&) {
       const auto error = error_of(std::current_exception());
-      log::error("the local chain is no longer watched", error);
+      log::error("the local chain is no longer supervised", error);
       deaths_ = kTooManyDeaths;
       if (!answered) ready.set_value(fail(error));
     }
   }
 
-  // Until it ends. Every dump is copied soon after it is written: the next one may be cut off.
+  // Waits until anvil ends. Copies every dump soon after it is written: the next one may be truncated.
   awaitable<> watch() {
     auto next_copy = steady_clock::now() + copy_interval();
     while (child_) {
@@ -192,7 +195,7 @@ class DevChain::Supervisor {
     deaths_ = steady_clock::now() - launched_ < options_.settled ? deaths_ + 1 : 1;
     if (deaths_ == 1) backoff_.reset();
     const auto delay = backoff_.next();
-    log::warn("the local chain has ended and is started again",
+    log::warn("the local chain has ended; restarting it",
               {{"status", child_ ? child_->status().value_or(ExitStatus{}).to_string() : "did not start"},
                {"restarts", restarts_.load()},
                {"delayMs", delay.count()}});
@@ -209,7 +212,7 @@ class DevChain::Supervisor {
     if (child_) co_await child_->stop(kStopPlan);
   }
 
-  // How often it writes its state, and how often we look for a new one to copy: seldom once that is much to write.
+  // How often anvil writes its state and we look for a new one to copy: less often for a large state.
   std::chrono::seconds state_interval() const { return state_.size() > kLargeState ? 60s : 5s; }
   std::chrono::milliseconds copy_interval() const { return state_.size() > kLargeState ? 60'000ms : 250ms; }
 
@@ -217,11 +220,11 @@ class DevChain::Supervisor {
     return {options_.program, "--host", "127.0.0.1", "--port", std::to_string(port_), "--chain-id",
             std::to_string(kChainId), "--accounts", "10", "--block-time", std::to_string(options_.block_time.count()),
             "--state", state_.file(), "--state-interval", std::to_string(state_interval().count()),
-            // States of past blocks: without a limit anvil writes one file per block, gigabytes a day.
+            // Without a limit anvil writes the state of every past block to a file: gigabytes a day.
             "--prune-history", "32", "--quiet"};
   }
 
-  // With the state as it is, else with the last good one, else with none.
+  // Starts with the current state, else with the last good copy, else without a state.
   awaitable<Result<void>> launch() {
     state_.prepare();
     auto up = co_await launch_once();
@@ -230,7 +233,7 @@ class DevChain::Supervisor {
       up = co_await launch_once();
     }
     if (up && state_.size() == 0) up = co_await launch_from_first_dump();
-    // Another process took the port between our look at it and anvil's. Once users know the address it stays.
+    // Another process took the port after we chose it: choose another, but only before users know the address.
     for (int tries = 0;
          !up && !stopping_ && accounts_.empty() && tries < 3 && up.error().message.contains("Address already in use");
          ++tries) {
@@ -242,8 +245,8 @@ class DevChain::Supervisor {
     co_return up;
   }
 
-  // A new chain writes its first dump before it is used: one that is cut off later then has a whole one before it, and
-  // the chain goes on from its own genesis. Anvil writes a dump when it is asked to end.
+  // A new chain writes its first dump before it is used, so that there is a complete copy of its genesis if a later
+  // dump is truncated. Anvil writes a dump when it is asked to end.
   awaitable<Result<void>> launch_from_first_dump() {
     co_await child_->stop(kStopPlan);
     co_return co_await launch_once();
@@ -264,7 +267,7 @@ class DevChain::Supervisor {
     for (;;) {
       const auto id = co_await call("eth_chainId");
       const bool answered = id && id->is_string() && id->as_string() == fmt::format("{:#x}", kChainId);
-      // Another anvil on the port would answer the same; ours then ends at once, because it cannot listen.
+      // Another anvil on the port would answer too; ours then ends at once, because it cannot listen.
       const auto ended = co_await child_->wait_until(steady_clock::now() + (answered ? 100ms : 25ms));
       if (answered && !ended) co_return Result<void>{};
       if (ended || steady_clock::now() >= deadline) {
@@ -294,7 +297,7 @@ class DevChain::Supervisor {
     const auto parsed = boost::json::parse(reply->body, bad);
     const auto* object = bad ? nullptr : parsed.if_object();
     const auto* result = object != nullptr ? object->if_contains("result") : nullptr;
-    if (result == nullptr) co_return fail(unavailable("dev_chain_failed", "anvil's answer is not understood"));
+    if (result == nullptr) co_return fail(unavailable("dev_chain_failed", "anvil's answer has no result"));
     co_return *result;
   }
 
@@ -337,8 +340,8 @@ Result<std::unique_ptr<DevChain>> DevChain::start(Options options) {
   std::error_code ec;
   fs::create_directories(options.dir, ec);
   if (ec)
-    return fail(
-        unavailable("data_dir_unusable", fmt::format("cannot make {}: {}", options.dir.string(), ec.message())));
+    return fail(unavailable("data_dir_unusable",
+                            fmt::format("cannot create directory {}: {}", options.dir.string(), ec.message())));
   auto lock = lock_directory(options.dir);
   if (!lock) return fail(lock.error());
   if (auto stopped = stop_leftovers(ChainState(options.dir).file()); !stopped) return fail(stopped.error());

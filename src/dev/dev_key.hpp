@@ -1,4 +1,4 @@
-// The API key of `fencepost up`: made once, kept in the data directory, the same from start to start.
+// The API key of `fencepost up`: created once and stored in the data directory, so that every start uses the same key.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,10 @@
 
 namespace fencepost {
 
-// Reads the file, or makes it with a new key when it is not there. Mode 0600.
+// Reads the key file, or creates it with a new key if it does not exist. Mode 0600.
 Result<Secret> read_or_make_dev_key(const std::filesystem::path& file);
 
-// Makes sure that the database knows the key, with scope admin.
+// Makes sure that the key is in the database, with scope admin.
 awaitable<> ensure_dev_key(pg::Pool& pool, const Secret& text);
 
 }  // namespace fencepost

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "· starting PostgreSQL … 1.2 s": shows that something is going on, and for how long it went on.
+// "· starting PostgreSQL … 1.2 s": shows a step and how long it took.
 class Step {
  public:
   explicit Step(std::string_view what) : start_(std::chrono::steady_clock::now()) {
@@ -52,7 +52,7 @@ class Step {
   bool failed_ = false;
 };
 
-// One that works from this machine, also when we listen on every address.
+// A URL that works from this machine, also if the server listens on every address.
 std::string url_of(const std::string& host, std::uint16_t port) {
   if (host == "0.0.0.0") return fmt::format("http://127.0.0.1:{}", port);
   if (host == "::") return fmt::format("http://[::1]:{}", port);
@@ -67,7 +67,7 @@ Result<fs::path> make_data_dir(const fs::path& wanted) {
   return absolute;
 }
 
-// Says that we are up, as long as we are.
+// Writes up.json and removes it at the end.
 class Announcement {
  public:
   explicit Announcement(const fs::path& data_dir) : file_(up_json_file(data_dir)) { withdraw(); }
@@ -104,8 +104,8 @@ Result<std::unique_ptr<DevChain>> start_chain(const fs::path& data_dir) {
   return chain;
 }
 
-// Runs the node on a thread of its own while this one, which PostgreSQL lives and dies with, starts PostgreSQL again
-// whenever it has died. Three starts that fail in a row end it all.
+// Runs the node on its own thread. The calling thread, whose end also ends PostgreSQL, restarts PostgreSQL whenever it
+// dies. Three failed restarts in a row stop the node.
 Result<void> run_beside(pg::EmbeddedCluster& cluster, const Config& config, const NodeHooks& hooks) {
   Result<void> outcome;
   const UniqueFd ended(::eventfd(0, EFD_CLOEXEC));
@@ -121,7 +121,7 @@ Result<void> run_beside(pg::EmbeddedCluster& cluster, const Config& config, cons
   pollfd waiting{.fd = ended.get(), .events = POLLIN, .revents = 0};
   while (::poll(&waiting, 1, 500) <= 0) {
     if (cluster.running()) continue;
-    log::error("PostgreSQL has died; starting it again", {{"log", cluster.log_file().string()}});
+    log::error("PostgreSQL has died; restarting it", {{"log", cluster.log_file().string()}});
     if (const auto restarted = cluster.restart(); !restarted) {
       log::error("PostgreSQL does not start", restarted.error());
       if (++failures == 3) ::kill(::getpid(), SIGTERM);
@@ -134,14 +134,14 @@ Result<void> run_beside(pg::EmbeddedCluster& cluster, const Config& config, cons
 }
 
 Result<void> run(const UpOptions& options, const fs::path& data_dir) {
-  // Only to learn whether the user brings a chain: with a mistake in it, better fail before anything starts.
+  // Loaded early to learn whether the user configures a chain, and to report mistakes before anything starts.
   const auto asked = load_command_config({.file = options.config_file}, {}, KeyFiles::kOpened);
   if (!asked) return fail(asked.error());
   const auto log_file = asked->log.file.empty() ? (data_dir / "fencepost.log").string() : asked->log.file;
   log::init({.level = asked->log.level, .format = asked->log.format, .file = log_file, .echo_warnings = true});
   for (const auto& warning : asked->warnings) log::warn(warning);
   if (!asked->database.dsn.empty()) {
-    log::warn("'up' uses its own PostgreSQL and ignores database.dsn; 'serve' uses it");
+    log::warn("'up' uses its own PostgreSQL and ignores database.dsn; run 'serve' to use your own database");
   }
 
   auto cluster = start_cluster(data_dir);

@@ -1,4 +1,4 @@
-// `fencepost up`: everything a newcomer needs in one process: a private PostgreSQL, a development chain and a node.
+// `fencepost up`: a private PostgreSQL, a development chain and a node, for trying Fencepost out.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ struct UpOptions {
   std::filesystem::path data_dir = "var";
   std::optional<std::uint16_t> port;  // none: as configured
   std::string config_file;            // empty: FENCEPOST_CONFIG, or none
-  std::string program = "fencepost";  // as the user starts it, for the commands that are printed
+  std::string program = "fencepost";  // the name by which the user starts it, for printed commands
 };
 
-// Starts everything, runs until a signal stops it, and stops everything. Prints what a person needs to use it.
+// Starts everything, prints how to use it, runs until a signal arrives, and stops everything.
 Result<void> run_up(const UpOptions& options);
 
 }  // namespace fencepost

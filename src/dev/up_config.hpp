@@ -1,4 +1,4 @@
-// The configuration of `up`: the user's own, on the parts that `up` starts, above the defaults that suit a desk.
+// The configuration of `up`: the parts that `up` starts, then the user's own settings, then defaults for development.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace fencepost {
 
 struct UpParts {
   std::string dsn;
-  std::optional<std::string> chain_url;  // none: the user configures a chain
-  std::int64_t chain_id = 0;             // of that one
+  std::optional<std::string> chain_url;  // none: the user has configured a chain
+  std::int64_t chain_id = 0;             // of the chain at chain_url
   std::filesystem::path log_file;        // unless log.file is set
   std::optional<std::uint16_t> port;     // --port
 };
 
-// What `up` has started is not for the user to change: it comes as flags. What only suits a desk are defaults, below
+// The parts that `up` has started override the user's settings, as flags do. The defaults for development rank below
 // file and environment.
 CommandConfig up_config(const std::string& config_file, const UpParts& parts);
 

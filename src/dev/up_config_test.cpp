@@ -29,7 +29,7 @@ const ChainConfig& dev_chain(const Config& config) {
   return config.chains.at(0);
 }
 
-TEST(up_config, has_defaults_for_a_desk) {
+TEST(up_config, has_defaults_for_development) {
   const auto config = config_of({});
   EXPECT_EQ(config.log.file, "/data/fencepost.log");
   const auto& chain = dev_chain(config);
@@ -63,7 +63,7 @@ TEST(up_config, the_database_is_the_one_that_up_starts) {
   EXPECT_EQ(config.database.dsn.reveal(), "dbname=up");
 }
 
-TEST(up_config, a_chain_of_the_users_has_the_defaults_of_every_chain) {
+TEST(up_config, a_chain_that_the_user_configures_has_the_general_defaults) {
   auto parts = kParts;
   parts.chain_url = std::nullopt;
   const auto config = config_of({}, "chains: [{name: a, chain_id: 1, rpc_urls: [http://a]}]", parts);

@@ -17,7 +17,9 @@ Result<boost::json::value> read_up_json(const std::filesystem::path& data_dir) {
   const auto file = up_json_file(data_dir);
   const std::string text = read_file(file);
   if (text.empty()) {
-    return fail(not_found("not_up", fmt::format("there is no {}: is 'fencepost up' running there?", file.string())));
+    return fail(not_found(
+        "not_up",
+        fmt::format("there is no {}: check that 'fencepost up' is running in that directory", file.string())));
   }
   return parse_json(text, text.size());
 }

@@ -1,4 +1,4 @@
-// How commands find a running `fencepost up`: the file it keeps in its data directory while it is up.
+// How commands find a running `fencepost up`: by the file that it keeps in its data directory while it runs.
 //
 //   {"url": …, "apiKey": …, "rpcUrl": …, "chainId": …, "signers": […], "dsn": …, "pid": …}
 #pragma once
@@ -13,7 +13,7 @@ namespace fencepost {
 
 std::filesystem::path up_json_file(const std::filesystem::path& data_dir);
 
-// kNotFound `not_up` when nothing is up there; that of parse_json when the file is none of ours.
+// Errors: kNotFound `not_up` if no `up` runs there; that of parse_json if the file is not valid.
 Result<boost::json::value> read_up_json(const std::filesystem::path& data_dir);
 
 }  // namespace fencepost

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-// One word of a shell, quoted where it must be.
+// Quotes the text as one shell word if necessary.
 std::string shell_word(const std::string& text) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,=";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
@@ -31,7 +31,7 @@ std::string shell_word(const std::string& text) {
 std::string welcome(const UpFacts& facts) {
   const auto key = facts.api_key.reveal();
   std::string out = fmt::format("\nFencepost {} is up.\n\n", version());
-  out += fmt::format("  API       {}   (what it can do: {}/openapi.json)\n", facts.url, facts.url);
+  out += fmt::format("  API       {}   (described in {}/openapi.json)\n", facts.url, facts.url);
   out += fmt::format("  API key   {}\n", key);
   if (facts.signers.empty()) {
     out += fmt::format("  Chain     chain id {}, as configured\n", facts.chain_id);
@@ -44,7 +44,7 @@ std::string welcome(const UpFacts& facts) {
   const bool apart = relative.empty() || *relative.begin() == "..";
   out += fmt::format("  Data      {}{}\n", facts.data_dir.string(),
                      apart ? fmt::format(" and {}", facts.cluster_dir.string()) : "");
-  out += fmt::format("            (delete {} to start afresh)\n", apart ? "both" : "it");
+  out += fmt::format("            (delete {} to start from scratch)\n", apart ? "both" : "it");
   out += fmt::format("  Log       {}\n\nTry, in another terminal{}:\n", facts.log_file,
                      facts.data_dir_flag.empty() ? " in this folder" : "");
   const auto command = [&](std::string_view words) {
@@ -56,7 +56,7 @@ std::string welcome(const UpFacts& facts) {
                        facts.signers[1]);
   }
   out += fmt::format("  curl -H 'Authorization: Bearer {}' {}/api/v1/whoami\n\n", key, facts.url);
-  out += "Ctrl-C stops all of it; the data stays.\n";
+  out += "Ctrl-C stops everything; the data is kept.\n";
   return out;
 }
 

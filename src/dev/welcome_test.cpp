@@ -33,13 +33,13 @@ TEST(welcome, shows_commands_as_they_are_typed_here) {
   EXPECT_THAT(text, HasSubstr("in another terminal in this folder:\n"));
 }
 
-TEST(welcome, a_data_directory_that_commands_do_not_find_by_themselves_is_named) {
+TEST(welcome, commands_name_a_data_directory_other_than_the_default) {
   auto elsewhere = facts();
   elsewhere.data_dir_flag = " --data-dir /tmp/x";
   EXPECT_THAT(welcome(elsewhere), HasSubstr("\n  ./fp tx send --data-dir /tmp/x --signer 0xaa "));
 }
 
-TEST(welcome, a_chain_of_the_users_has_no_signers_to_offer) {
+TEST(welcome, a_chain_that_the_user_configures_shows_no_signers) {
   auto own = facts();
   own.signers.clear();
   EXPECT_THAT(welcome(own), Not(HasSubstr("tx send")));
