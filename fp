@@ -23,7 +23,12 @@ packages_model=(spin clang-19)
 
 # --- saying things ----------------------------------------------------------------------------------------------
 
-say() { printf '\n==> %s\n' "$*"; }
+# say WHAT: a phase begins; took: it has ended. Off a terminal these two lines may be all there is to see for minutes.
+say() {
+  printf '\n==> %s\n' "$*"
+  phase_begin=$SECONDS
+}
+took() { printf '    took %d s\n' $((SECONDS - phase_begin)); }
 die() {
   printf 'fp: %s\n' "$*" >&2
   exit 1
@@ -117,6 +122,7 @@ need_packages() {
   ((${#missing[@]} > 0)) || return 0
   say "installing with apt, $why: ${missing[*]}"
   install_packages "${missing[@]}"
+  took
 }
 
 foundry_system() {
@@ -157,16 +163,18 @@ install_foundry() {
   if foundry_installed; then return; fi
   say "installing with npm, for the local chain: ${foundry_programs[*]} $foundry_version"
   if [[ $(foundry_system) == linux-amd64 ]]; then
-    quietly npm ci --ignore-scripts
-    return
+    off_terminal_quietly npm ci --ignore-scripts
+  else
+    for program in "${foundry_programs[@]}"; do
+      dir=$(foundry_dir "$program")
+      mkdir -p "$dir"
+      off_terminal_quietly npm pack --pack-destination "$dir" \
+        "@foundry-rs/$program-$(foundry_system)@$foundry_version"
+      tar -xzf "$dir"/*.tgz -C "$dir" --strip-components 1
+      rm -f "$dir"/*.tgz
+    done
   fi
-  for program in "${foundry_programs[@]}"; do
-    dir=$(foundry_dir "$program")
-    mkdir -p "$dir"
-    quietly npm pack --pack-destination "$dir" "@foundry-rs/$program-$(foundry_system)@$foundry_version"
-    tar -xzf "$dir"/*.tgz -C "$dir" --strip-components 1
-    rm -f "$dir"/*.tgz
-  done
+  took
 }
 
 # need WHY [PACKAGE…]: what building, running and testing needs, and these, in one go.
@@ -186,12 +194,17 @@ cmd_setup() {
 
 # --- build ------------------------------------------------------------------------------------------------------
 
+# Off a terminal ninja shows what compilers complain about, and no line per file.
 build_preset() {
-  local preset=$1
+  local preset=$1 quiet=()
   shift
-  say "building $preset"
+  if [[ ! -t 1 ]]; then quiet=(-- --quiet); fi
+  say "configuring $preset"
   quietly cmake --preset "$preset" || die "cmake --preset $preset failed"
-  cmake --build --preset "$preset" "$@"
+  took
+  say "building $preset"
+  cmake --build --preset "$preset" "$@" "${quiet[@]}"
+  took
 }
 
 cmd_build() {
@@ -286,11 +299,21 @@ run_suite() {
   passed=$((passed + total - bad - skip))
   failed=$((failed + bad))
   skipped=$((skipped + skip))
+  took
+}
+
+# count_check FUNCTION: counts as one test.
+count_check() {
+  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 
 cmd_test() {
   local filter=${1:-}
-  need "to build, run and test Fencepost" "${packages_bench[@]}"
+  need "to build, run and test Fencepost" "${packages_bench[@]}" clang-format-19 shellcheck
+  if [[ -z $filter ]]; then
+    count_check check_format
+    count_check check_scripts
+  fi
   with_benchmarks
   # Each test once: what needs servers as it is shipped, what needs none under the sanitizers.
   build_preset release --target fencepost with_postgres pg_tests integration_tests benchmarks
@@ -312,7 +335,11 @@ cmd_test() {
 # --- bench, model, lint, fmt, clean -----------------------------------------------------------------------------
 
 # The benchmarks are part of the release tree, so that nothing is compiled twice; the cache remembers the option.
-with_benchmarks() { quietly cmake --preset release -DFENCEPOST_BENCH=ON || die "cmake --preset release failed"; }
+with_benchmarks() {
+  say "configuring release with benchmarks"
+  quietly cmake --preset release -DFENCEPOST_BENCH=ON || die "cmake --preset release failed"
+  took
+}
 
 cmd_bench() {
   need "to build Fencepost and to measure it against others" "${packages_bench[@]}"
@@ -326,7 +353,8 @@ cmd_model() {
   exec model/run.sh "$@"
 }
 
-cpp_files() { find src tests bench -name '*.cpp' -o -name '*.hpp'; }
+# cpp_files [FIND'S ARGUMENT…]
+cpp_files() { find src tests bench \( -name '*.cpp' -o -name '*.hpp' \) "$@"; }
 
 # Those that differ from the last commit.
 changed_sources() {
@@ -336,32 +364,45 @@ changed_sources() {
   } | grep -E '^(src|tests|bench)/.*\.cpp$' || true
 }
 
-cmd_lint() {
-  local files scripts
-  need "to build and check Fencepost" "${packages_lint[@]}"
+check_format() {
+  local status=0
   say "formatting"
-  mapfile -t files < <(cpp_files)
-  clang-format-19 --dry-run -Werror "${files[@]}"
+  cpp_files -print0 | xargs -0 -n 50 -P "$(nproc)" clang-format-19 --dry-run -Werror || status=$?
+  took
+  return $status
+}
+
+check_scripts() {
+  local scripts status=0
   say "scripts"
   mapfile -t scripts < <(find fp .ci/run bench cmake model -name fp -o -name run -o -name '*.sh')
-  shellcheck "${scripts[@]}"
+  shellcheck "${scripts[@]}" || status=$?
+  took
+  return $status
+}
+
+cmd_lint() {
+  local files
+  need "to build and check Fencepost" "${packages_lint[@]}" libbenchmark-dev
+  check_format
+  check_scripts
   if [[ ${1:-} == --all ]]; then
-    mapfile -t files < <(cpp_files | grep '\.cpp$')
+    mapfile -t files < <(cpp_files -name '*.cpp')
   else
     mapfile -t files < <(changed_sources)
   fi
   ((${#files[@]} > 0)) || return 0
-  build_preset release # clang-tidy reads the precompiled header and the generated sources
+  # A tree in which each file is compiled on its own. clang-tidy needs no more of it than the precompiled headers.
+  build_preset lint --target fencepost_pch fencepost_test_pch
   say "clang-tidy on ${#files[@]} files"
   printf '%s\0' "${files[@]}" |
-    xargs -0 -n 1 -P "$(nproc)" clang-tidy-19 -p build/release --quiet --warnings-as-errors='*'
+    xargs -0 -n 1 -P "$(nproc)" clang-tidy-19 -p build/lint --quiet --warnings-as-errors='*'
+  took
 }
 
 cmd_fmt() {
-  local files
   need_packages "to format the code" clang-format-19
-  mapfile -t files < <(cpp_files)
-  clang-format-19 -i "${files[@]}"
+  cpp_files -print0 | xargs -0 clang-format-19 -i
 }
 
 cmd_clean() { rm -rf build; }
@@ -371,7 +412,8 @@ cmd_help() {
 ./fp setup            installs what is missing, with apt and npm
 ./fp build [preset]   builds with a CMake preset: release (default), debug, asan, tsan
 ./fp up [options]     builds if needed and starts Fencepost with a private database and a local chain
-./fp test [filter]    builds and runs all tests, or those whose name matches the regular expression
+./fp test [filter]    checks formatting and scripts, builds and runs all tests; or only those whose name matches
+                      the regular expression
 ./fp bench [filter]   builds and runs the benchmarks
 ./fp model            checks the model of the transaction protocol (docs/correctness.md), exhaustively
 ./fp lint [--all]     checks formatting and scripts, and runs clang-tidy on changed files (or all)

@@ -15,7 +15,8 @@ function(fencepost_module name)
 
   list(TRANSFORM ARG_DEPENDS PREPEND fencepost_ OUTPUT_VARIABLE depends)
   set(target fencepost_${name})
-  add_library(${target} STATIC ${sources} ${ARG_SOURCES})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  fencepost_unite(${target} ${sources})
   target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}/src")
   target_link_libraries(${target} PUBLIC ${depends} fencepost_asio fmt::fmt ${ARG_LIBRARIES} PRIVATE fencepost_flags)
   fencepost_use_pch(${target})
@@ -30,6 +31,51 @@ function(fencepost_module name)
       target_link_libraries(${name}_pgtest PRIVATE ${target} fencepost_test_support)
     endif()
   endif()
+endfunction()
+
+# fencepost_unite(target sources…): adds the sources to the target. With FENCEPOST_UNITY, the files of a folder are
+# compiled a few at a time, as one translation unit: most of the compiler's time goes into templates of Asio and the
+# standard library that each of them would instantiate again. Not CMake's UNITY_BUILD, which includes by absolute path:
+# no two clones would share a compiler cache.
+option(FENCEPOST_UNITY "Compile several sources as one translation unit" OFF)
+set(FENCEPOST_UNITY_SIZE 8)  # a unit takes at most about 20 s
+
+function(fencepost_unite target)
+  target_sources(${target} PRIVATE ${ARGN})
+  if(NOT FENCEPOST_UNITY)
+    return()
+  endif()
+  set_source_files_properties(${ARGN} PROPERTIES HEADER_FILE_ONLY ON)
+  set(folders "")
+  foreach(source ${ARGN})
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${CMAKE_SOURCE_DIR}/src" OUTPUT_VARIABLE name)
+    cmake_path(GET name PARENT_PATH folder)
+    list(APPEND folders "${folder}")
+    list(APPEND "files_${folder}" "${name}")
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder ${folders})
+    _fencepost_units(${target} "${folder}" ${files_${folder}})
+  endforeach()
+endfunction()
+
+# As few units as the size allows, of about the same number of files.
+function(_fencepost_units target folder)
+  list(LENGTH ARGN count)
+  math(EXPR units "(${count} + ${FENCEPOST_UNITY_SIZE} - 1) / ${FENCEPOST_UNITY_SIZE}")
+  set(begin 0)
+  foreach(unit RANGE 1 ${units})
+    math(EXPR end "${count} * ${unit} / ${units}")
+    math(EXPR length "${end} - ${begin}")
+    list(SUBLIST ARGN ${begin} ${length} files)
+    set(begin ${end})
+    list(TRANSFORM files REPLACE "(.+)" "#include \"\\1\" // NOLINT\n")
+    list(JOIN files "" text)
+    string(REPLACE "/" "_" stem "${folder}")
+    set(path "${CMAKE_CURRENT_BINARY_DIR}/unity/${stem}_${unit}.cpp")
+    file(CONFIGURE OUTPUT "${path}" @ONLY CONTENT "${text}")  # written only when it changes
+    target_sources(${target} PRIVATE "${path}")
+  endforeach()
 endfunction()
 
 # All targets have the same flags, so the program shares one precompiled header, and the tests share another.
