@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Everything a person does with Fencepost: ./fp help
+# Builds, tests and runs Fencepost: see ./fp help
 #
-# No build tool of its own: it installs what is missing and calls CMake's presets, which you may as well use
-# directly (cmake --preset release && cmake --build --preset release).
+# Installs missing packages and calls CMake's presets, which can also be used directly
+# (cmake --preset release && cmake --build --preset release).
 set -euo pipefail
 
 caller_dir=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-# --- what is needed, by why -------------------------------------------------------------------------------------
+# --- required packages, by purpose ------------------------------------------------------------------------------
 
 packages_build=(clang-19 lld-19 llvm-19 libclang-rt-19-dev cmake ninja-build ccache mold pkg-config)
 packages_libraries=(
@@ -21,7 +21,7 @@ packages_lint=(clang-format-19 clang-tidy-19 shellcheck)
 packages_bench=(libbenchmark-dev nginx-light wrk curl)
 packages_model=(spin clang-19)
 
-# --- saying things ----------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------
 
 # say WHAT: a phase begins; took: it has ended. Off a terminal these two lines may be all there is to see for minutes.
 say() {
@@ -34,7 +34,7 @@ die() {
   exit 1
 }
 
-# Runs quietly; what it said is shown only when it fails.
+# Runs a command quietly; its output is shown only if it fails.
 quietly() {
   local log
   log=$(mktemp)
@@ -46,12 +46,12 @@ quietly() {
   rm -f "$log"
 }
 
-# A person sees what goes on; a log does not need a thousand lines of it.
+# Shows the output on a terminal; elsewhere (a log, CI) only if the command fails.
 off_terminal_quietly() {
   if [[ -t 1 ]]; then "$@"; else quietly "$@"; fi
 }
 
-# --- setup: asks the network nothing when everything is there ---------------------------------------------------
+# --- setup: uses no network if everything is installed ----------------------------------------------------------
 
 as_root() {
   if ((EUID == 0)); then
@@ -65,21 +65,20 @@ as_root() {
 
 missing_packages() {
   local installed
-  # It fails when it does not know one of them, which is an answer too.
+  # dpkg-query fails if it does not know a package; such a package is missing.
   installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
   comm -23 <(printf '%s\n' "$@" | sort) <(sed -n 's/^installed //p' <<<"$installed" | sort)
 }
 
-# Debian starts and enables a server that it installs. We only need the programs, so a machine that had no such
-# server before must not have one running after: a policy that denies every start is in place while apt runs
-# (invoke-rc.d asks it), and what was enabled for the next boot is disabled again. Servers that were there before
-# are none of our business, and neither is a policy that somebody else has set.
+# Debian starts and enables servers that it installs; we only need their programs. While apt runs, a policy denies every
+# start (invoke-rc.d asks it), and afterwards the new services are disabled. Servers that were installed before, and a
+# policy that the operator has set, are left alone.
 policy_mark='# fencepost: no server starts while ./fp installs packages'
 
 install_packages() {
   local policy=/usr/sbin/policy-rc.d new=("$@") had_main_cluster=no own_policy=no status=0
   [[ -e /etc/postgresql/15/main ]] && had_main_cluster=yes
-  # One with our mark is left from a run that was killed: still ours.
+  # A policy with our mark is left over from a killed run: replace it.
   if [[ ! -e $policy ]] || grep -qs "$policy_mark" "$policy"; then
     own_policy=yes
     trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
@@ -87,17 +86,17 @@ install_packages() {
     as_root chmod 755 "$policy"
   fi
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0)
-  # --no-remove: Boost 1.81 cannot live beside 1.74's headers, and which of them goes is not ours to decide.
+  # --no-remove: Boost 1.81 conflicts with the headers of 1.74, and the user decides which version to remove.
   { off_terminal_quietly as_root "${apt[@]}" update &&
     off_terminal_quietly as_root "${apt[@]}" install --no-install-recommends --no-remove "${new[@]}"; } || status=$?
   if [[ $own_policy == yes ]]; then
     as_root rm -f "$policy"
     trap - EXIT
   fi
-  ((status == 0)) || die "apt could not install: ${new[*]}"
+  ((status == 0)) || die "apt could not install: ${new[*]}; see the output above"
 
   if [[ " ${new[*]} " == *" postgresql-15 "* ]]; then
-    # The empty cluster that the package has just made; it has never run.
+    # Drop the empty cluster that the package has just created; it has never run.
     if [[ $had_main_cluster == no && -e /etc/postgresql/15/main ]]; then as_root pg_dropcluster 15 main; fi
     disable_service postgresql
   fi
@@ -108,7 +107,7 @@ install_packages() {
 
 disable_service() {
   if command -v systemctl >/dev/null; then
-    quietly as_root systemctl disable "$1" || true # no systemd here: then nothing is enabled either
+    quietly as_root systemctl disable "$1" || true # without systemd nothing is enabled
   fi
   if command -v update-rc.d >/dev/null; then quietly as_root update-rc.d "$1" disable || true; fi
 }
@@ -117,7 +116,7 @@ need_packages() {
   local why=$1 missing
   shift
   command -v dpkg-query >/dev/null ||
-    die "this is not Debian. Install the equivalents of these by hand, with a clang of at least 19: $*"
+    die "this system is not Debian. Install the equivalents of these packages, with clang 19 or newer: $*"
   mapfile -t missing < <(missing_packages "$@")
   ((${#missing[@]} > 0)) || return 0
   say "installing with apt, $why: ${missing[*]}"
@@ -135,9 +134,8 @@ foundry_system() {
 
 json_string() { sed -n "s|.*\"$2\": *\"\([^\"]*\)\".*|\1|p" "$1" | head -n 1; }
 
-# The local chain, and the tool our transactions are compared with: the native programs in npm's packages. The
-# wrapper packages around them are not used, since they die without their children; and so the lock file, made for
-# amd64, does not help on arm64.
+# anvil, the local chain, and cast, with which tests compare our transactions: the native programs in npm's packages.
+# npm's wrapper packages are not used: a wrapper that dies leaves its child running. The lock file is for amd64 only.
 foundry_programs=(anvil cast)
 foundry_version=$(json_string package.json @foundry-rs/anvil-linux-amd64)
 
@@ -151,7 +149,7 @@ foundry_installed() {
   done
 }
 
-# What fetching the chain needs of Debian; nothing when it is there, or node came from elsewhere.
+# The Debian packages needed to fetch these programs; none if they are installed, or if npm and node are.
 packages_node() {
   if foundry_installed; then return; fi
   command -v npm >/dev/null || echo npm
@@ -177,7 +175,7 @@ install_foundry() {
   took
 }
 
-# need WHY [PACKAGE…]: what building, running and testing needs, and these, in one go.
+# need WHY [PACKAGE…]: installs the packages for building, running and testing, and the given ones, together.
 need() {
   local why=$1 node
   shift
@@ -220,18 +218,18 @@ cmd_up() {
 
 # --- the program itself -----------------------------------------------------------------------------------------
 
-# Its nouns, from the table in which it lists them: "tx", "signer", …
+# The nouns of the program, read from its table in cli.cpp: "tx", "signer", …
 program_nouns() { sed -n 's/^    {"\([a-z]*\)", ".*", add_[a-z]*},$/\1/p' src/cli/cli.cpp; }
 
-# In a subshell, so that quietly shows why it failed.
+# In a subshell, so that `quietly` can show why the build failed.
 build_program() (build_preset release --target fencepost)
 
-# run_program NOUN …: in the folder where the user is, so that paths mean what they typed, and with the name by which
-# they started it, so that commands it prints can be pasted.
+# run_program NOUN …: runs in the user's working directory, so that relative paths work, and passes the name by which
+# the user started it, so that printed commands can be pasted.
 run_program() {
   local program=$PWD/build/release/fencepost
   if [[ ! -x $program ]]; then
-    # On stderr: the output of the program may be for another program.
+    # On stderr: another program may read the output of the program.
     echo "fp: building Fencepost first, which takes a few minutes" >&2
     { need "to build, run and test Fencepost" && quietly build_program; } >&2
   fi
@@ -243,8 +241,7 @@ run_program() {
 
 passed=0 failed=0 skipped=0
 
-# ctest's own report for a person, without a line for each test that passed: on a terminal one line that moves,
-# elsewhere (CI) a line for every tenth of the way.
+# Shortens ctest's report where there is no terminal (CI): failed tests, and a line for every tenth of the tests.
 show_progress() {
   awk '
     match($0, /^ *[0-9]+\/[0-9]+ Test +#/) {
@@ -270,7 +267,7 @@ run_suite() {
   report=$PWD/$build/tests-${label//|/-}.xml
   rm -f "$report"
   jobs=$(nproc)
-  if (($# > 0)); then jobs=$((jobs + 1)); fi # who has servers waits for them
+  if (($# > 0)); then jobs=$((jobs + 1)); fi # tests with servers spend time waiting
   local ctest=("$@" ctest --test-dir "$build" -L "^($label)\$" -j "$jobs" --output-on-failure
     --output-junit "$report" --no-tests=ignore)
   if [[ -n $filter ]]; then ctest+=(-R "$filter"); fi
@@ -284,11 +281,11 @@ run_suite() {
     total=$(junit_count "$report" tests)
     bad=$(junit_count "$report" failures)
     skip=$(($(junit_count "$report" skipped) + $(junit_count "$report" disabled)))
-    # To ctest a test whose program is missing is a skipped one.
+    # ctest counts a test whose program is missing as skipped; count it as failed.
     gone=$(grep -c '<skipped message="Unable to find executable"' "$report" || true)
     bad=$((bad + gone)) skip=$((skip - gone))
   fi
-  # A suite that did not run, or that ctest calls failed for a reason of its own, must not look like success.
+  # A suite that did not run, or that ctest itself reports as failed, must not count as success.
   if ((total == 0)) && [[ -z $filter ]]; then
     echo "no test ran in this suite" >&2
     failed=$((failed + 1))
@@ -315,7 +312,7 @@ cmd_test() {
     count_check check_scripts
   fi
   with_benchmarks
-  # Each test once: what needs servers as it is shipped, what needs none under the sanitizers.
+  # Each test runs once: tests with servers in the release build, tests without servers under the sanitizers.
   build_preset release --target fencepost with_postgres pg_tests integration_tests benchmarks
   build_preset asan --target unit_tests
   run_suite "unit tests (address and undefined-behaviour sanitizers)" build/asan unit "$filter"
@@ -334,7 +331,7 @@ cmd_test() {
 
 # --- bench, model, lint, fmt, clean -----------------------------------------------------------------------------
 
-# The benchmarks are part of the release tree, so that nothing is compiled twice; the cache remembers the option.
+# The benchmarks are built in the release tree, so that nothing is compiled twice; CMake's cache stores the option.
 with_benchmarks() {
   say "configuring release with benchmarks"
   quietly cmake --preset release -DFENCEPOST_BENCH=ON || die "cmake --preset release failed"
@@ -356,7 +353,7 @@ cmd_model() {
 # cpp_files [FIND'S ARGUMENT…]
 cpp_files() { find src tests bench \( -name '*.cpp' -o -name '*.hpp' \) "$@"; }
 
-# Those that differ from the last commit.
+# The sources that differ from the last commit.
 changed_sources() {
   {
     git diff --name-only --diff-filter=d HEAD
@@ -409,7 +406,7 @@ cmd_clean() { rm -rf build; }
 
 cmd_help() {
   cat <<'END'
-./fp setup            installs what is missing, with apt and npm
+./fp setup            installs missing packages with apt and npm
 ./fp build [preset]   builds with a CMake preset: release (default), debug, asan, tsan
 ./fp up [options]     builds if needed and starts Fencepost with a private database and a local chain
 ./fp test [filter]    checks formatting and scripts, builds and runs all tests; or only those whose name matches
@@ -418,14 +415,14 @@ cmd_help() {
 ./fp model            checks the model of the transaction protocol (docs/correctness.md), exhaustively
 ./fp lint [--all]     checks formatting and scripts, and runs clang-tidy on changed files (or all)
 ./fp fmt              formats the code
-./fp clean            removes what was built
-./fp help             this
+./fp clean            removes the build directory
+./fp help             shows this help
 END
-  printf '\nCommands of the program itself, built first if it is missing (./fp tx --help says more):\n'
+  printf '\nCommands of the program itself, which is built first if it is missing (see ./fp tx --help):\n'
   program_nouns | grep -v '^up$' | paste -sd ' ' | fold -s -w 100 | sed 's/^/  /'
   cat <<'END'
 
-Whatever a command needs and does not find, it installs first (setup is for doing that ahead of time).
+A command first installs missing packages that it needs (./fp setup installs them ahead of time).
 END
 }
 
