@@ -183,8 +183,10 @@ TEST(config_docs, list_every_key_with_its_type_and_default) {
     if (line.starts_with("| `")) documented.insert(line);
   }
   const auto expected = rows_of_the_table();
-  for (const auto& row : expected) EXPECT_TRUE(documented.contains(row)) << "missing in docs:\n" << row;
-  for (const auto& row : documented) EXPECT_TRUE(expected.contains(row)) << "documented, but not so:\n" << row;
+  for (const auto& row : expected)
+    EXPECT_TRUE(documented.contains(row)) << "keys missing in docs/configuration.md:\n" << row;
+  for (const auto& row : documented)
+    EXPECT_TRUE(expected.contains(row)) << "rows of docs/configuration.md that match no key:\n" << row;
 }
 
 TEST(config_docs, the_example_loads) {

@@ -167,16 +167,16 @@ TEST(config_tx, each_contradiction_is_named) {
     std::string yaml;
     std::string problem;
   };
-  const std::string seldom = ": lease.renew_interval must be less than half of lease.duration";
+  const std::string renew_rule = ": lease.renew_interval must be less than half of lease.duration";
   const std::string fixed =
       "fixed needs either fees.fixed.gas_price, or fees.fixed.max_fee_per_gas and fees.fixed.max_priority_fee_per_gas";
   const std::string chain = "chains:\n  - {name: a, chain_id: 1, rpc_urls: [http://a]";
   const std::string signer = std::string("{address: \"") + kSigner + "\"";
   const Case cases[] = {
       {"lease: {renew_interval: 5s}",
-       "f.yaml:1: lease.renew_interval: renewing every 5s is not often enough for a lease of 10s" + seldom},
+       "f.yaml:1: lease.renew_interval: renewing every 5s is not often enough for a lease of 10s" + renew_rule},
       {"lease:\n  duration: 6s",
-       "f.yaml:2: lease.duration: renewing every 3s is not often enough for a lease of 6s" + seldom},
+       "f.yaml:2: lease.duration: renewing every 3s is not often enough for a lease of 6s" + renew_rule},
       {"lease: {renew_interval: 0s}",
        "f.yaml:1: lease.renew_interval: expected a duration from 10ms to 30m, got \"0s\""},
       {"keystore:\n  dev_keys: [\"" + std::string(64, '1') + "\"]",
@@ -236,7 +236,7 @@ TEST(config_tx, a_directory_of_key_files_needs_its_password_where_they_are_opene
   EXPECT_THAT(opened(directory + "  password_file: /nowhere"),
               HasSubstr("f.yaml:3: keystore.password_file: cannot read"));
   EXPECT_EQ(opened("dev: true"), "no problem");
-  EXPECT_EQ(problem(load(directory)), "no problem") << "a command that does not open them asks for none";
+  EXPECT_EQ(problem(load(directory)), "no problem") << "a command that does not open key files needs no password";
 }
 
 TEST(config_tx, private_keys_and_the_password_are_never_shown) {

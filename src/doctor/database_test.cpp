@@ -104,7 +104,7 @@ TEST(doctor_database, each_flaw_has_its_finding) {
 TEST(doctor_database, values_just_below_the_limits_give_no_warning) {
   auto facts = healthy();
   facts.clock_ahead = -1300ms;
-  facts.clock_uncertainty = 400ms;  // it may well be less than a second
+  facts.clock_uncertainty = 400ms;  // the difference may be less than a second
   facts.connection_limit = 12;
   facts.notification_queue = 0.5;
   EXPECT_EQ(assess_database(facts, 12).size(), 1U);

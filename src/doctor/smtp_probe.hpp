@@ -18,7 +18,7 @@ struct SmtpOutcome {
   bool authenticated = false;  // false, with a user name and no failure: the server does not offer AUTH
 };
 
-// What a libcurl result code means.
+// The kind of failure that a libcurl result code stands for.
 SmtpFailure smtp_failure_of(int curl_code);
 
 // Blocks for at most `email.timeout`, and as long again if the server does not answer QUIT. Any thread that may block;

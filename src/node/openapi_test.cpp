@@ -27,7 +27,7 @@ std::string operation(std::string verb, const std::string& pattern) {
   return verb + " " + std::regex_replace(pattern, std::regex(R"(\{(\w+):\w+\})"), "{$1}");
 }
 
-// A node's routes, and whatever they stand on; none of it runs.
+// A node's routes and the objects that they refer to; nothing is started.
 struct Router {
   Router() {
     add_all_routes(router, {.system = {database, metrics, serving},

@@ -112,7 +112,7 @@ TEST_F(Checks, start_the_cooldown_at_approval_and_a_failed_one_starts_none) {
   const auto failed = insert(1, 2, 101);
   EXPECT_EQ(checks(failed), "011");
   const auto first = insert(1, 2, 10);
-  EXPECT_EQ(state(first), "approved") << "no cooldown came from the one that failed";
+  EXPECT_EQ(state(first), "approved") << "the failed transfer started no cooldown";
   const auto second = insert(1, 2, 10);
   EXPECT_EQ(checks(second), "101");
   EXPECT_EQ(process(), 1);
@@ -137,7 +137,7 @@ TEST_F(Checks, count_what_was_approved_towards_the_days_limit) {
   EXPECT_EQ(column(rows, "status"), (Texts{"approved", "checking", "approved", "checking"}));
   EXPECT_EQ(checks(rows[3].get<Uuid>("transfer_id")), "110");
   process();
-  EXPECT_EQ(checks(insert(1, 2, 1)), "110") << "completing gives no allowance back";
+  EXPECT_EQ(checks(insert(1, 2, 1)), "110") << "completing a transfer frees none of the daily limit";
   // The transfer happened yesterday.
   tamper("UPDATE economy.accounts SET day = day - 1");
   EXPECT_EQ(state(insert(1, 2, 500)), "approved");

@@ -73,7 +73,7 @@ TEST_F(Interleaving, opposite_directions_never_deadlock) {
       }
     }
   }
-  EXPECT_GT(waits, 200) << "or the sessions did not meet";
+  EXPECT_GT(waits, 200) << "the sessions rarely waited for each other, so the test proves little";
   process();
   EXPECT_EQ(audit(), "");
 }
@@ -110,7 +110,7 @@ TEST_F(Interleaving, concurrent_approvals_never_exceed_the_balance) {
                   "SELECT 100 - balance + reserved FROM economy.accounts WHERE guild_id = 7 AND member_id = $1",
                   pg::Params::of(payer)),
               100)
-        << "all of it, and no more" << theatre.trace();
+        << "the whole balance is approved, and no more: " << theatre.trace();
   };
   for (const auto& order : all_orders(std::vector<std::size_t>{2, 2, 2})) play(order, {true, false, false});
   for (const auto& order : all_orders(std::vector<std::size_t>{2, 2})) {
@@ -160,7 +160,7 @@ TEST_F(Interleaving, expiry_and_approval_never_both_happen) {
       ASSERT_EQ(audit(), "") << theatre.trace();
     }
   }
-  EXPECT_EQ(ends.size(), 2U) << "both can win";
+  EXPECT_EQ(ends.size(), 2U) << "each of the two outcomes must occur";
 }
 
 TEST_F(Interleaving, cancelling_and_approval_never_both_happen) {

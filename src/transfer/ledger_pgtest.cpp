@@ -136,24 +136,24 @@ TEST_F(Ledger, settings_have_defaults_and_refuse_invalid_values) {
 
 // Operators read these messages in psql.
 TEST_F(Ledger, an_invalid_call_raises_a_clear_error) {
-  const auto told = [&](const std::string& call, const std::string& words) {
+  const auto raises = [&](const std::string& call, const std::string& words) {
     const auto answer = admin.ask("SELECT economy." + call);
     EXPECT_EQ(answer.sqlstate, "22023") << call << ": " << answer.message;
     EXPECT_NE(answer.message.find(words), std::string::npos) << call << ": " << answer.message;
   };
-  told("fn_set_settings(-5, '{\"max_retries\": 3}', 'r', 'a')", "expected a guild and an object");
-  told("fn_set_settings(7, NULL, 'r', 'a')", "expected a guild and an object");
-  told("fn_set_settings(7, '[1]', 'r', 'a')", "expected a guild and an object");
-  told("fn_set_settings(7, '{\"colour\": 3}', 'r', 'a')", "guilds have no setting colour");
-  told("fn_set_settings(7, '{\"max_retries\": 3}', NULL, 'a')", "operators say why");
-  told("fn_set_account_kind(7, 1, 'king', 'r', 'a')", "made member or government, not king");
-  told("fn_set_account_kind(7, 0, 'member', 'r', 'a')", "a member of a guild");
-  told("fn_set_account_kind(7, 1, 'member', '', 'a')", "operators say why");
-  told("fn_mint(7, 1, 5, NULL, 'a')", "operators say why");
-  told("fn_mint(7, 1, 5, 'r', NULL)", "operators say why");
-  told("fn_mint(7, 1, 5, 'r', 'a', '')", "1 to 128 bytes");
-  told("fn_create_pending_transfer(7, 1, 2, 5, p_expires_hours => -5)", "after 1 to 8760 hours, not after -5");
-  told("fn_list_pending_transfers(7, 'done')", "no transfer is ever done");
+  raises("fn_set_settings(-5, '{\"max_retries\": 3}', 'r', 'a')", "expected a guild and an object");
+  raises("fn_set_settings(7, NULL, 'r', 'a')", "expected a guild and an object");
+  raises("fn_set_settings(7, '[1]', 'r', 'a')", "expected a guild and an object");
+  raises("fn_set_settings(7, '{\"colour\": 3}', 'r', 'a')", "guilds have no setting colour");
+  raises("fn_set_settings(7, '{\"max_retries\": 3}', NULL, 'a')", "operators say why");
+  raises("fn_set_account_kind(7, 1, 'king', 'r', 'a')", "made member or government, not king");
+  raises("fn_set_account_kind(7, 0, 'member', 'r', 'a')", "a member of a guild");
+  raises("fn_set_account_kind(7, 1, 'member', '', 'a')", "operators say why");
+  raises("fn_mint(7, 1, 5, NULL, 'a')", "operators say why");
+  raises("fn_mint(7, 1, 5, 'r', NULL)", "operators say why");
+  raises("fn_mint(7, 1, 5, 'r', 'a', '')", "1 to 128 bytes");
+  raises("fn_create_pending_transfer(7, 1, 2, 5, p_expires_hours => -5)", "after 1 to 8760 hours, not after -5");
+  raises("fn_list_pending_transfers(7, 'done')", "no transfer is ever done");
   EXPECT_EQ(admin.value<int>("SELECT count(*) FROM economy.operations WHERE reason <> 'test'"), 0);
 }
 
@@ -184,7 +184,7 @@ TEST_F(Ledger, a_role_with_the_documented_grants_can_transfer) {
   clerk.must("SELECT economy.fn_set_settings(7, '{\"max_retries\": 3}', 'test', 'clerk')");
   EXPECT_EQ(clerk.must("SELECT FROM economy.fn_list_pending_transfers(7)").size(), 2U);
   EXPECT_EQ(clerk.must("SELECT FROM economy.fn_audit() WHERE wrong > 0").size(), 0U);
-  EXPECT_THROW(clerk.must("DELETE FROM public.outbox_event"), Exception) << "it may do only what it was granted";
+  EXPECT_THROW(clerk.must("DELETE FROM public.outbox_event"), Exception) << "the role may do only what it was granted";
   EXPECT_EQ(account(1), "83/0");
   clerk.must("RESET ROLE");
   admin.must("DROP OWNED BY " + role);

@@ -81,7 +81,8 @@ TEST_F(Process, one_session_at_a_time_processes_a_guild) {
   Session other(db.dsn(), "other");
   other.must("BEGIN");
   EXPECT_EQ(counts(other.must("SELECT * FROM economy.fn_process_due(1)")), "1 claimed, 1 completed, more t, busy f");
-  EXPECT_EQ(counts(admin.must(kProcess)), "1 claimed, 1 completed, more f, busy t") << "the other guild's";
+  EXPECT_EQ(counts(admin.must(kProcess)), "1 claimed, 1 completed, more f, busy t")
+      << "the transfer of the other guild";
   other.must("COMMIT");
   EXPECT_EQ(counts(admin.must(kProcess)), "1 claimed, 1 completed, more f, busy f");
   EXPECT_EQ(audit(), "");
@@ -170,10 +171,10 @@ TEST_F(Process, without_waiting_it_skips_accounts_locked_by_another_session) {
   mint(1, 100);
   mint(2, 100);
   mint(3, 100);
-  Session stranger(db.dsn(), "psql");
-  stranger.must("BEGIN");
-  stranger.must(kInsert, pg::Params::of(kGuild, 2, 9, 1));
-  stranger.must(kInsert, pg::Params::of(kGuild, 4, 9, 1));
+  Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must(kInsert, pg::Params::of(kGuild, 2, 9, 1));
+  psql.must(kInsert, pg::Params::of(kGuild, 4, 9, 1));
   const std::vector<Wish> wishes{{1, 2, 1}, {1, 3, 2}, {3, 4, 3}, {3, 1, 4}, {2, 1, 5}, {1, 1, 6}};
   admin.must("SET lock_timeout = '100ms'");
   EXPECT_EQ(admin.ask(kNow, now_params(wishes)).sqlstate, "55P03");
@@ -195,7 +196,7 @@ TEST_F(Process, without_waiting_it_skips_accounts_locked_by_another_session) {
   EXPECT_FALSE(done.is_null("next_due_at"));
   EXPECT_EQ(state(created[0].get<Uuid>("transfer_id")), "approved");
   EXPECT_EQ(state(created[1].get<Uuid>("transfer_id")), "completed");
-  stranger.must("COMMIT");
+  psql.must("COMMIT");
   pass("3 s");
   EXPECT_EQ(process(), 4) << "the deferred transfers, and that of the psql session";
   EXPECT_EQ(audit(), "");
@@ -204,14 +205,14 @@ TEST_F(Process, without_waiting_it_skips_accounts_locked_by_another_session) {
 // An account that is locked only briefly is waited for. An item that shares its key with a skipped item is skipped too.
 TEST_F(Process, without_waiting_it_still_waits_for_short_locks) {
   for (const std::int64_t member : {1, 2, 3}) mint(member, 100);
-  Session stranger(db.dsn(), "psql");
+  Session psql(db.dsn(), "psql");
   Session other(db.dsn(), "node");
   Session watcher(db.dsn(), "watcher");
   const auto lock = [](std::int64_t member) {
     return fmt::format("SELECT FROM economy.accounts WHERE member_id = {} FOR NO KEY UPDATE", member);
   };
-  stranger.must("BEGIN");
-  stranger.must(lock(2));
+  psql.must("BEGIN");
+  psql.must(lock(2));
   const std::vector<Wish> wishes{{.from = 1, .to = 2, .amount = 1, .key = "k"},
                                  {.from = 1, .to = 3, .amount = 2, .key = "k"},
                                  {.from = 1, .to = 3, .amount = 3}};
@@ -229,7 +230,7 @@ TEST_F(Process, without_waiting_it_still_waits_for_short_locks) {
     }
     other.must("COMMIT");
     const auto outcomes = column(admin.take().rows, "outcome");
-    EXPECT_EQ(admin.value<std::string>("SHOW lock_timeout"), "7s") << "as it was";
+    EXPECT_EQ(admin.value<std::string>("SHOW lock_timeout"), "7s") << "lock_timeout must be restored";
     admin.must("COMMIT");
     return outcomes == Texts{"kept", "kept", "completed"};
   }));

@@ -46,7 +46,7 @@ TEST_F(Retry, comes_after_1_2_4_to_300_seconds_and_ten_times) {
     EXPECT_EQ(admin.must(kProcess).one().get<std::int64_t>("claimed"), 0) << "not yet";
     pass(fmt::format("{} s", delay * 0.1 + 0.5));
     EXPECT_EQ(admin.must(kProcess).one().get<std::int64_t>("claimed"), 1);
-    if (retry < 9) EXPECT_EQ(ear.take().size(), 3U) << "each try is told";
+    if (retry < 9) EXPECT_EQ(ear.take().size(), 3U) << "each attempt is announced";
   }
   EXPECT_EQ(state(id), "rejected transfer_checks_failed");
   const auto denied = ear.take_json().back();
@@ -103,9 +103,9 @@ TEST_F(Retry, an_early_attempt_counts_no_retry_and_keeps_the_next_one) {
   ear.take();
   mint(1, 50);
   EXPECT_EQ(process(), 0);
-  EXPECT_EQ(tries_heard(), 1) << "it was tried";
+  EXPECT_EQ(tries_heard(), 1) << "the early attempt took place";
   EXPECT_EQ(state(id), "checking 0");
-  EXPECT_EQ(checks(id), "110") << "and what it failed on has changed";
+  EXPECT_EQ(checks(id), "110") << "the failed check has changed";
   EXPECT_EQ(admin.value<std::string>("SELECT next_attempt_at::text FROM economy.transfer_work"), at);
   EXPECT_GT(appointment, 0.9);
 }
@@ -118,7 +118,7 @@ TEST_F(Retry, is_not_used_up_by_tiny_credits) {
     EXPECT_EQ(column(transfer_now({{3, 1, 1}}), "woken"), Texts{"0"});
     process();
   }
-  EXPECT_EQ(tries_heard(), 0) << "what cannot pass is not even tried";
+  EXPECT_EQ(tries_heard(), 0) << "a transfer that cannot pass is not tried";
   EXPECT_EQ(state(id), "checking 0");
 }
 
@@ -192,7 +192,7 @@ TEST_F(Retry, comes_when_the_cooldown_ends_in_order_and_sixteen_failures_are_eno
   EXPECT_EQ(state(ids[1]), before);
   EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM economy.transfer_work WHERE due_at <= clock_timestamp()"),
             0)
-      << "the rest wait for their own time";
+      << "the rest wait for their own retry time";
   EXPECT_EQ(audit(), "");
 }
 
@@ -213,14 +213,14 @@ TEST_F(Retry, is_due_when_the_failed_check_would_pass) {
         "FROM economy.transfer_work WHERE transfer_id = $1",
         pg::Params::of(id));
   };
-  EXPECT_EQ(due(cooling), "retry") << "which is sooner";
+  EXPECT_EQ(due(cooling), "retry") << "the retry comes before the end of the cooldown";
   // The state after many retries; each transfer is tried once more before its time.
   tamper(
       "UPDATE economy.transfer_work SET next_attempt_at = 'infinity', due_at = clock_timestamp() WHERE NOT approved");
   process();
   EXPECT_EQ(due(cooling), "cooldown");
-  EXPECT_EQ(due(over_limit), "midnight") << "the later of the two that must clear";
-  EXPECT_EQ(due(too_much), "retry") << "only a credit can help";
+  EXPECT_EQ(due(over_limit), "midnight") << "the later of the two times at which the failed checks clear";
+  EXPECT_EQ(due(too_much), "retry") << "only a credit makes this check pass";
 }
 
 TEST_F(Retry, comes_at_once_when_the_settings_change) {
@@ -323,7 +323,7 @@ TEST_F(Retry, comes_for_the_first_of_each_payer_when_the_settings_change) {
                                "initiator_id = 2 OR seq < (SELECT min(seq) + 16 FROM economy.transfer_work)"));
   EXPECT_EQ(process(), 17);
   pass("2 s");
-  EXPECT_EQ(process(), 24) << "the others by their own time";
+  EXPECT_EQ(process(), 24) << "the others at their own retry time";
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ TEST_F(StatusMachine, an_id_is_one_transfer_also_when_both_modes_come_at_once) {
       "($1, 7, 1, 2, 5)",
       pg::Params::of(id));
   sync.send(kNowWithId, pg::Params::of(id));
-  EXPECT_FALSE(sync.finished(std::chrono::milliseconds(200))) << "it waits for the payer";
+  EXPECT_FALSE(sync.finished(std::chrono::milliseconds(200))) << "the call waits for the lock on the payer";
   pool.must("COMMIT");
   EXPECT_EQ(sync.take().sqlstate, "23505");
   EXPECT_EQ(process(), 1);
@@ -173,7 +173,7 @@ TEST_F(StatusMachine, an_id_is_one_transfer_in_both_modes) {
   EXPECT_EQ(again(fresh), "23505");
   process();
   admin.must("DELETE FROM economy.pending_transfers WHERE transfer_id = $1", pg::Params::of(pooled));
-  EXPECT_EQ(again(pooled), "23505") << "its ledger row stays";
+  EXPECT_EQ(again(pooled), "23505") << "the ledger row stays after the transfer is deleted";
   EXPECT_EQ(audit(), "");
 }
 

@@ -42,8 +42,8 @@ TEST_F(Sync, a_refusal_carries_its_figures) {
   EXPECT_EQ(limited.one().get<std::string>("outcome"), "daily_limit");
   EXPECT_EQ(limited.one().get<std::int64_t>("used_today"), 10);
   EXPECT_EQ(limited.one().get<std::int64_t>("daily_limit"), 50);
-  EXPECT_EQ(outcomes({{1, 2, 40}}), Texts{"completed"}) << "what was refused has started no cooldown";
-  EXPECT_EQ(outcomes({{1, 2, 1}}), Texts{"cooldown"}) << "and what was done has";
+  EXPECT_EQ(outcomes({{1, 2, 40}}), Texts{"completed"}) << "a refused transfer starts no cooldown";
+  EXPECT_EQ(outcomes({{1, 2, 1}}), Texts{"cooldown"}) << "a completed transfer starts the cooldown";
 }
 
 TEST_F(Sync, is_greedy_within_a_set_and_one_bad_item_fails_alone) {
@@ -180,7 +180,7 @@ TEST_F(Sync, an_insert_by_hand_cannot_use_a_key_again) {
                      "idempotency_key) VALUES (7, 1, 2, 10, 'now')")
                 .sqlstate,
             "23505")
-      << "also of the other mode";
+      << "a key of the other mode counts too";
 }
 
 }  // namespace

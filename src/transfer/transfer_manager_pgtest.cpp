@@ -138,21 +138,21 @@ TEST_F(TransferManagerTest, a_notification_lost_with_its_session_is_made_up_for_
 TEST_F(TransferManagerTest, a_set_rolled_back_by_a_deadlock_is_retried) {
   mint(1, 100);
   mint(2, 100);
-  Session stranger(db.dsn(), "psql");
-  stranger.must("SET deadlock_timeout = '20 s'");  // so that the other session detects the deadlock
-  stranger.must("BEGIN");
+  Session psql(db.dsn(), "psql");
+  psql.must("SET deadlock_timeout = '20 s'");  // so that the other session detects the deadlock
+  psql.must("BEGIN");
   const auto lock = [](std::int64_t member) {
     return fmt::format("SELECT FROM economy.accounts WHERE member_id = {} FOR UPDATE", member);
   };
-  stranger.must(lock(2));
+  psql.must(lock(2));
   auto asked = asio::co_spawn(runtime.loop(0), manager->service().transfer_currency(wish(1, 2, 40), Mode::kSync),
                               asio::use_future);
   ASSERT_TRUE(eventually([&] {
     return admin.value<bool>("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))",
-                             pg::Params::of(stranger.pid()));
+                             pg::Params::of(psql.pid()));
   }));
-  stranger.must(lock(1));  // in the wrong order
-  stranger.must("COMMIT");
+  psql.must(lock(1));  // in the wrong order
+  psql.must("COMMIT");
   const auto outcome = asked.get();
   ASSERT_TRUE(outcome) << outcome.error().to_string();
   EXPECT_EQ(std::get<TransferResult>(*outcome).initiator_balance, 60);
@@ -271,9 +271,9 @@ TEST_F(TransferManagerTest, a_lock_of_another_session_delays_only_transfers_of_t
   constexpr int kEach = 150;
   mint(1, 10'000);
   mint(2, 10'000);
-  Session stranger(db.dsn(), "psql");
-  stranger.must("BEGIN");
-  stranger.must("SELECT FROM economy.accounts WHERE member_id = 2 FOR UPDATE");
+  Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("SELECT FROM economy.accounts WHERE member_id = 2 FOR UPDATE");
   const auto began = std::chrono::steady_clock::now();
   const auto all = [&](Mode mode, std::int64_t to) {
     std::vector<std::future<std::string>> outcomes;
@@ -297,10 +297,10 @@ TEST_F(TransferManagerTest, a_lock_of_another_session_delays_only_transfers_of_t
                                to, status));
   };
   EXPECT_TRUE(eventually([&] { return stand(3, "completed") == std::to_string(kEach); }));
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 20s) << "each by itself would have taken minutes";
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 20s) << "one wait for each transfer would have taken minutes";
   EXPECT_EQ(stand(2, "approved"), std::to_string(kEach));
   EXPECT_GT(metric("transfer_pool_outcomes_total{outcome=\"put_off\"}"), 0);
-  stranger.must("COMMIT");
+  psql.must("COMMIT");
   EXPECT_TRUE(eventually([&] { return stand(2, "completed") == std::to_string(kEach); }));
   EXPECT_EQ(balance(2), std::to_string(10'000 + kEach));
   EXPECT_EQ(audit(), "");

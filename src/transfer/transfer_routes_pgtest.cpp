@@ -78,10 +78,10 @@ TEST_F(TransferRoutes, the_header_is_a_key_too) {
   const auto again = post_with_key(kPath, body, "order-1");
   EXPECT_EQ(again.outcome(), "200") << again.body;
   EXPECT_EQ(again.json(), first.json());
-  EXPECT_EQ(get("/api/v1/guilds/7/accounts/1").text("balance"), "90") << "it is paid once";
+  EXPECT_EQ(get("/api/v1/guilds/7/accounts/1").text("balance"), "90") << "the money moved once";
   EXPECT_EQ(get(path_of(first)).text("idempotencyKey"), "order-1");
   const auto in_both = transfer(10, R"(, "mode": "sync", "idempotencyKey": "order-1")");
-  EXPECT_EQ(post(kPath, in_both).outcome(), "200") << "the same key, wherever it stands";
+  EXPECT_EQ(post(kPath, in_both).outcome(), "200") << "header and body carry the same key";
   EXPECT_EQ(post_with_key(kPath, in_both, "order-1").outcome(), "200");
 }
 
@@ -231,14 +231,14 @@ TEST_F(TransferRoutes, a_key_of_other_guilds_sees_and_does_nothing_here) {
 
 // An audit may occupy a session for minutes.
 TEST_F(TransferRoutes, one_audit_at_a_time) {
-  interleaving::Session stranger(db.dsn(), "psql");
-  stranger.must("BEGIN");
-  stranger.must("LOCK TABLE economy.accounts");
+  interleaving::Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("LOCK TABLE economy.accounts");
   auto first = std::async(std::launch::async, [&] { return get("/api/v1/transfers/audit"); });
   ASSERT_TRUE(test::eventually(
       [&] { return db.exec("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") == "1"; }));
   EXPECT_EQ(get("/api/v1/transfers/audit").outcome(), "409 audit_running");
-  stranger.must("COMMIT");
+  psql.must("COMMIT");
   EXPECT_EQ(first.get().outcome(), "200");
   EXPECT_EQ(get("/api/v1/transfers/audit").outcome(), "200");
 }
