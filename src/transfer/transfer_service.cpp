@@ -42,7 +42,7 @@ std::string sync_lane(const NewTransfer& transfer) {
 }  // namespace
 
 Error no_such_transfer() {
-  return not_found("no_such_transfer", "there is no such transfer");
+  return not_found("no_such_transfer", "no transfer has this id, or this key may not see it");
 }
 
 TransferService::TransferService(Runtime& runtime, pg::Database& database, TransferOptions options, Metrics& metrics)
