@@ -1,5 +1,5 @@
-// A chain that is down, slow, or talks nonsense: what is asked with gas is accepted all the same, and everything
-// finishes once it is well again.
+// The chain is down, slow, or sends malformed answers. Requests that give gas are still accepted, and every transaction
+// finishes once the chain works again.
 #include <atomic>
 
 #include <fmt/format.h>
@@ -21,14 +21,14 @@ using namespace std::chrono_literals;
 
 enum class Mood {
   kWell,
-  kHtml,    // 200 with a page, as a gateway may answer
+  kHtml,    // 200 with an HTML page, as a gateway may answer
   kHalf,    // 200 with the first half of the answer
   kErrors,  // 200 with an error for every call
   kBusy,    // 503
-  kLies,    // passes broadcasts on, and says that they failed
+  kLies,    // forwards broadcasts, but answers that they failed
 };
 
-// Stands between the nodes and anvil.
+// A proxy between the nodes and anvil that spoils answers as the mood says.
 class MoodyChain {
  public:
   explicit MoodyChain(const std::string& url)
@@ -41,7 +41,7 @@ class MoodyChain {
     mood_ = mood;
     spoiled_ = 0;
   }
-  // Answers that were not what anvil said, since it feels like that.
+  // The number of spoiled answers since the last feel().
   int spoiled() const { return spoiled_; }
 
  private:
@@ -85,7 +85,7 @@ class MoodyChain {
   http::testing::TestServer server_;
 };
 
-TEST(tx_chain_fault, nonsense_stops_nothing_for_good) {
+TEST(tx_chain_fault, malformed_answers_and_errors_of_an_endpoint_only_delay_transactions) {
   Anvil anvil({"--block-time", "1"});
   MoodyChain chain(anvil.url());
   TxCluster cluster({.settings = {.resubmit_interval = 1s}, .rpc_urls = {chain.url()}});
@@ -104,17 +104,17 @@ TEST(tx_chain_fault, nonsense_stops_nothing_for_good) {
     chain.feel(mood);
     const auto asked = std::chrono::steady_clock::now();
     cluster.create(0, transfer(signer(0), fmt::format("meanwhile-{}", sent++), 1));
-    EXPECT_LT(std::chrono::steady_clock::now() - asked, 3s) << "waited for the chain";
+    EXPECT_LT(std::chrono::steady_clock::now() - asked, 3s) << "the create waited for the chain";
     ASSERT_TRUE(eventually([&] { return chain.spoiled() > 0; })) << cluster.describe();
     chain.feel(Mood::kWell);
     ASSERT_TRUE(cluster.all_confirmed(60s)) << cluster.describe();
     EXPECT_EQ(count_on_chain(), sent);
   }
-  // Nothing that may have been out there was signed a second time.
+  // No transaction that may have been broadcast was signed a second time.
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), std::to_string(sent));
 }
 
-TEST(tx_chain_fault, what_is_asked_before_the_chain_was_ever_there_is_numbered_when_it_comes) {
+TEST(tx_chain_fault, transactions_accepted_before_the_chain_was_ever_reachable_get_nonces_once_it_is) {
   TxCluster cluster({.proxied = true, .start = false});
   cluster.chain_proxy(0).refuse();
   cluster.node(0).start();
@@ -136,13 +136,13 @@ TEST(tx_chain_fault, what_is_asked_before_the_chain_was_ever_there_is_numbered_w
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx WHERE nonce = creation_seq"), "20");
 }
 
-TEST(tx_chain_fault, a_chain_that_goes_away_and_is_slow_when_it_returns_is_waited_for) {
+TEST(tx_chain_fault, transactions_survive_an_outage_of_the_chain_and_slow_answers_after_it) {
   TxCluster cluster({.proxied = true});
   auto& wire = cluster.chain_proxy(0);
   cluster.create(0, transfer(signer(0), "s-0", 1));
   wire.blackhole();
   for (int i = 1; i < 6; ++i) cluster.create(0, transfer(signer(0), fmt::format("s-{}", i), 1));
-  // A minute, and far longer than a lease: its owner must not lose it over this.
+  // A minute is far longer than a lease: the leader must keep its lease during the outage.
   const auto until = cluster.sql("SELECT clock_timestamp() + interval '1 min'");
   ASSERT_TRUE(cluster.sql_becomes("SELECT clock_timestamp() > '" + until + "'", "t", 90s));
   EXPECT_EQ(cluster.leader_of(signer(0)), 0U);
@@ -156,8 +156,8 @@ TEST(tx_chain_fault, a_chain_that_goes_away_and_is_slow_when_it_returns_is_waite
   EXPECT_EQ(cluster.sql("SELECT max(fencing_token) FROM signer_lease"), "1");
 }
 
-// Nodes are known to answer null for minutes for receipts of transactions that they have.
-void expect_that_null_is_no_end(const std::vector<std::string>& methods) {
+// Some endpoints answer null for minutes for the receipt of a transaction that they have.
+void expect_no_end_while_answers_are_null(const std::vector<std::string>& methods) {
   TxCluster cluster({.settings = {.stale_receipt_timeout = 1s, .stuck_after = 1s}, .rewritten = true});
   auto& endpoint = cluster.chain_rewriter(0);
   for (const auto& method : methods) endpoint.answer_null(method);
@@ -166,7 +166,8 @@ void expect_that_null_is_no_end(const std::vector<std::string>& methods) {
   ASSERT_TRUE(eventually([&] { return cluster.balance(recipient()) == 7; })) << cluster.describe();
   ASSERT_TRUE(cluster.becomes(id, "state", "STUCK")) << cluster.describe();
   EXPECT_EQ(cluster.node(0).metric("tx_receipts_missing"), 1);
-  // Final by depth, and looked at many times since: the end by a foreign transaction took two rounds.
+  // Wait until the block is final and was checked several times: two checks are enough to end a transaction whose nonce
+  // was used elsewhere.
   const auto final_at = cluster.head() + 5;
   ASSERT_TRUE(eventually([&] { return cluster.head() > final_at; }));
   const auto asked = endpoint.changed("eth_getTransactionReceipt");
@@ -179,12 +180,13 @@ void expect_that_null_is_no_end(const std::vector<std::string>& methods) {
   EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("tx_receipts_missing") == 0; }));
 }
 
-TEST(tx_chain_fault, a_mined_payment_whose_receipt_the_endpoint_denies_is_confirmed_once_the_receipt_comes) {
-  expect_that_null_is_no_end({"eth_getTransactionReceipt", "eth_getBlockReceipts"});
+TEST(tx_chain_fault, a_mined_transaction_whose_receipt_is_null_is_confirmed_once_the_receipt_is_served) {
+  expect_no_end_while_answers_are_null({"eth_getTransactionReceipt", "eth_getBlockReceipts"});
 }
 
-TEST(tx_chain_fault, an_endpoint_that_denies_the_transaction_too_does_not_end_it) {
-  expect_that_null_is_no_end({"eth_getTransactionReceipt", "eth_getBlockReceipts", "eth_getTransactionByHash"});
+TEST(tx_chain_fault, a_mined_transaction_that_is_null_too_does_not_end) {
+  expect_no_end_while_answers_are_null(
+      {"eth_getTransactionReceipt", "eth_getBlockReceipts", "eth_getTransactionByHash"});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a chain does to a transaction that was sent: reorgs, evictions, fees that jump, forks. Blocks are mined by hand,
-// so that each test decides what is seen when.
+// What a chain can do to a broadcast transaction: reorgs, evictions, fee rises, forks. Each test mines its blocks
+// itself, so that it decides what the nodes see and when.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ std::string hash_of_block(const TxCluster& cluster, std::int64_t number) {
   return std::string(block.at("hash").as_string());
 }
 
-// Each block of the list that was stored at the end is the chain's, from the receipt's block on.
+// Expects that every confirming block stored with the transaction is on the chain, from the receipt's block on.
 void expect_canonical(const TxCluster& cluster, const std::string& tx_id, std::size_t blocks) {
   const auto list = json::parse(cluster.column(tx_id, "confirmations")).as_array();
   ASSERT_EQ(list.size(), blocks);
@@ -34,7 +34,7 @@ void expect_canonical(const TxCluster& cluster, const std::string& tx_id, std::s
 }
 
 // The events of one type, oldest first, as "newFork:blocks".
-std::string told(const TxCluster& cluster, const std::string& tx_id, const std::string& type) {
+std::string announced(const TxCluster& cluster, const std::string& tx_id, const std::string& type) {
   return cluster.sql(
       fmt::format("SELECT string_agg(format('%s:%s', data ->> 'newFork', jsonb_array_length(data -> 'confirmations')), "
                   "' ' ORDER BY "
@@ -42,7 +42,7 @@ std::string told(const TxCluster& cluster, const std::string& tx_id, const std::
                   tx_id, type));
 }
 
-TEST(tx_chain, a_reorg_under_the_receipt_takes_it_back_and_it_is_mined_again) {
+TEST(tx_chain, a_reorg_of_the_receipts_block_withdraws_the_receipt_and_the_transaction_is_mined_again) {
   TxCluster cluster({.settings = {.confirmations = "6"}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "r", 1));
   const auto behind = cluster.create(0, transfer(signer(0), "behind", 1));
@@ -53,10 +53,10 @@ TEST(tx_chain, a_reorg_under_the_receipt_takes_it_back_and_it_is_mined_again) {
   const auto dead = cluster.column(id, "receipt_hash");
 
   cluster.reorg(4);
-  ASSERT_EQ(cluster.mined_count(signer(0)), 0) << "anvil has changed: it did not undo it";
+  ASSERT_EQ(cluster.mined_count(signer(0)), 0) << "anvil's reorg did not undo the transaction";
   ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "reorged")) << cluster.describe();
-  EXPECT_EQ(told(cluster, id, "TxConfirmations"), "true:0");
-  // Both are sent again, by themselves and in order.
+  EXPECT_EQ(announced(cluster, id, "TxConfirmations"), "true:0");
+  // The node sends both again in order, without an operator.
   for (const auto& tx : {id, behind}) {
     EXPECT_TRUE(eventually([&] {
       return !cluster.rpc("eth_getTransactionByHash", {cluster.column(tx, "tx_hash")}).is_null();
@@ -65,19 +65,19 @@ TEST(tx_chain, a_reorg_under_the_receipt_takes_it_back_and_it_is_mined_again) {
   cluster.mine(1);
   ASSERT_TRUE(cluster.becomes(behind, kMined, "t")) << cluster.describe();
   EXPECT_EQ(cluster.column(id, "state"), "TRACKING");
-  EXPECT_EQ(told(cluster, id, "TxConfirmations"), "true:0 true:1");
+  EXPECT_EQ(announced(cluster, id, "TxConfirmations"), "true:0 true:1");
   cluster.mine(6);
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.column(id, "tx_hash"), hash);
   EXPECT_NE(cluster.column(id, "receipt_hash"), dead);
   expect_canonical(cluster, id, 7);
   expect_canonical(cluster, behind, 7);
-  EXPECT_EQ(told(cluster, id, "TxConfirmed"), "false:7");
+  EXPECT_EQ(announced(cluster, id, "TxConfirmed"), "false:7");
   EXPECT_EQ(cluster.mined_count(signer(0)), 2);
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "2");
 }
 
-TEST(tx_chain, a_reorg_above_the_receipt_is_told_and_leaves_it) {
+TEST(tx_chain, a_reorg_above_the_receipts_block_is_announced_and_the_receipt_stays) {
   TxCluster cluster({.settings = {.confirmations = "6", .progress = true}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "r", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
@@ -90,7 +90,7 @@ TEST(tx_chain, a_reorg_above_the_receipt_is_told_and_leaves_it) {
   cluster.reorg(2);
   cluster.mine(1);
   ASSERT_TRUE(cluster.becomes(id, "told_block - receipt_block", "4")) << cluster.describe();
-  const auto list = told(cluster, id, "TxConfirmations");
+  const auto list = announced(cluster, id, "TxConfirmations");
   EXPECT_NE(list.find("true:"), std::string::npos) << list;
   EXPECT_EQ(cluster.column(id, "receipt_hash"), block);
   EXPECT_EQ(cluster.column(id, "state"), "TRACKING");
@@ -102,7 +102,7 @@ TEST(tx_chain, a_reorg_above_the_receipt_is_told_and_leaves_it) {
             "0");
 }
 
-TEST(tx_chain, a_list_that_was_told_and_breaks_is_told_anew_also_without_progress) {
+TEST(tx_chain, an_announced_list_of_confirmations_is_replaced_after_a_reorg_even_without_progress_events) {
   TxCluster cluster({.settings = {.confirmations = "9"}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "r", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
@@ -113,7 +113,7 @@ TEST(tx_chain, a_list_that_was_told_and_breaks_is_told_anew_also_without_progres
   ASSERT_TRUE(eventually([&] {
     return !cluster.rpc("eth_getTransactionByHash", {cluster.column(id, "tx_hash")}).is_null();
   })) << cluster.describe();
-  // Told with the block on top of it, which then dies.
+  // The list is announced with the receipt's block and one more; the reorg then removes the latter.
   cluster.node(0).signal(SIGSTOP);
   cluster.mine(2);
   cluster.node(0).resume();
@@ -121,11 +121,11 @@ TEST(tx_chain, a_list_that_was_told_and_breaks_is_told_anew_also_without_progres
   const auto told_hash = cluster.column(id, "told_hash");
   cluster.reorg(1);
   ASSERT_TRUE(cluster.becomes(id, fmt::format("told_hash <> '{}'", told_hash), "t")) << cluster.describe();
-  EXPECT_EQ(told(cluster, id, "TxConfirmations"), "true:0 true:2 true:2");
+  EXPECT_EQ(announced(cluster, id, "TxConfirmations"), "true:0 true:2 true:2");
   EXPECT_EQ(cluster.column(id, "coalesce(sub_state, '')"), "mined");
 }
 
-TEST(tx_chain, a_reorg_that_nobody_saw_is_noticed_by_whoever_comes_next) {
+TEST(tx_chain, a_reorg_while_no_node_runs_is_noticed_at_the_next_start) {
   TxCluster cluster({.settings = {.confirmations = "20"}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "r", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
@@ -135,7 +135,7 @@ TEST(tx_chain, a_reorg_that_nobody_saw_is_noticed_by_whoever_comes_next) {
   cluster.reorg(2);
   cluster.node(0).start();
   ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "reorged")) << cluster.describe();
-  EXPECT_EQ(told(cluster, id, "TxConfirmations"), "true:0");
+  EXPECT_EQ(announced(cluster, id, "TxConfirmations"), "true:0");
   ASSERT_TRUE(eventually([&] {
     return !cluster.rpc("eth_getTransactionByHash", {cluster.column(id, "tx_hash")}).is_null();
   })) << cluster.describe();
@@ -143,7 +143,7 @@ TEST(tx_chain, a_reorg_that_nobody_saw_is_noticed_by_whoever_comes_next) {
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
 }
 
-TEST(tx_chain, a_reorg_that_undoes_what_was_final_is_reported_and_changes_nothing) {
+TEST(tx_chain, a_reorg_that_undoes_a_final_transaction_is_reported_and_nothing_is_sent_again) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "v", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
@@ -155,11 +155,11 @@ TEST(tx_chain, a_reorg_that_undoes_what_was_final_is_reported_and_changes_nothin
       << cluster.describe();
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox_event WHERE type = 'TxFinalityViolated'"), "1");
   EXPECT_EQ(cluster.column(id, "state"), "CONFIRMED");
-  EXPECT_EQ(cluster.mined_count(signer(0)), 0) << "sent again, though nobody decided that";
+  EXPECT_EQ(cluster.mined_count(signer(0)), 0) << "the node sent it again without an operator's decision";
 }
 
-TEST(tx_chain, the_chains_own_word_may_say_what_is_final) {
-  // With one slot an epoch, anvil calls final what has two blocks on top of it.
+TEST(tx_chain, the_chains_finalized_block_decides_finality_when_configured) {
+  // With one slot per epoch, anvil reports a block as finalized once two blocks are on top of it.
   TxCluster cluster({.settings = {.confirmations = "finalized"}, .anvil = {"--no-mining", "--slots-in-an-epoch", "1"}});
   const auto id = cluster.create(0, transfer(signer(0), "t", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
@@ -173,7 +173,7 @@ TEST(tx_chain, the_chains_own_word_may_say_what_is_final) {
   ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
 }
 
-TEST(tx_chain, a_signer_without_money_waits_for_some) {
+TEST(tx_chain, a_transaction_waits_until_its_signer_is_funded) {
   TxCluster cluster({.anvil = {"--block-time", "1"}});
   cluster.rpc("anvil_setBalance", {signer(0), "0x0"});
   const auto id = cluster.create(0, transfer(signer(0), "poor", 1));
@@ -185,7 +185,7 @@ TEST(tx_chain, a_signer_without_money_waits_for_some) {
   EXPECT_EQ(cluster.balance(recipient()), 1);
 }
 
-TEST(tx_chain, what_the_pool_has_dropped_is_sent_again_as_it_was) {
+TEST(tx_chain, a_transaction_that_the_pool_dropped_is_sent_again_with_the_same_bytes) {
   TxCluster cluster({.settings = {.resubmit_interval = 500ms}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "d", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
@@ -200,7 +200,7 @@ TEST(tx_chain, what_the_pool_has_dropped_is_sent_again_as_it_was) {
   EXPECT_GE(cluster.node(0).metric("tx_resubmit_total"), 1);
 }
 
-TEST(tx_chain, with_resubmission_switched_off_only_an_operator_sends_again) {
+TEST(tx_chain, with_resubmission_disabled_only_an_operator_sends_again) {
   TxCluster cluster({.settings = {.resubmit_interval = 500ms, .resubmit = false}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "d", 1));
   ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(next_resubmit_at::text, 'never')", "TRACKING never"))
@@ -211,17 +211,17 @@ TEST(tx_chain, with_resubmission_switched_off_only_an_operator_sends_again) {
   ASSERT_EQ(sent.status, 200U) << sent.body;
   ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {hash}).is_null(); }))
       << cluster.describe();
-  // The chain has it before what came of it is stored.
+  // The chain has the transaction before the node stores the result of the broadcast.
   EXPECT_TRUE(cluster.becomes(id, "coalesce(next_resubmit_at::text, 'never')", "never")) << cluster.describe();
   EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("tx_resubmit_total") == 1; }));
   cluster.mine(3);
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
 }
 
-constexpr auto kDear = "0x174876e800";  // 100 gwei, over four times what anvil begins with
+constexpr auto kDear = "0x174876e800";  // 100 gwei, over four times anvil's initial base fee
 constexpr auto kCheap = "0x3b9aca00";
 
-TEST(tx_chain, a_fixed_fee_is_offered_whatever_the_chain_asks) {
+TEST(tx_chain, a_fixed_fee_is_offered_regardless_of_the_chains_fees) {
   TxCluster cluster({.settings = {.fees = "{policy: fixed, fixed: {gas_price: 7000000000}}"}});
   const auto id = cluster.create(0, transfer(signer(0), "fixed", 1));
   auto own = transfer(signer(0), "own", 1);
@@ -232,14 +232,14 @@ TEST(tx_chain, a_fixed_fee_is_offered_whatever_the_chain_asks) {
     return cluster.sql("SELECT fees ->> 'gasPrice' FROM tx_attempt WHERE tx_id = '" + tx_id + "'");
   };
   EXPECT_EQ(offered(id), "7000000000");
-  EXPECT_EQ(offered(other), "8000000000") << "the caller's own comes first";
+  EXPECT_EQ(offered(other), "8000000000") << "the caller's fee takes precedence";
 }
 
-TEST(tx_chain, a_fee_that_jumps_before_anybody_has_it_means_signing_anew) {
+TEST(tx_chain, a_fee_rise_before_the_first_broadcast_makes_the_node_sign_again) {
   TxCluster cluster(
       {.settings = {.lease_duration = 60s, .renew_interval = 1s}, .anvil = {"--no-mining"}, .start = false});
   cluster.node(0).start({"FENCEPOST_TEST_STOP_AT=submitter.claimed"});
-  const auto answer = ask(cluster.create_ask(0, transfer(signer(0), "f", 1)));  // lost, if it stops before it answers
+  const auto answer = ask(cluster.create_ask(0, transfer(signer(0), "f", 1)));  // no answer if the node stops first
   ASSERT_TRUE(answer.status == 202 || answer.status == 0) << answer.body;
   ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_attempt", "1")) << cluster.describe();
   const auto hash = cluster.sql("SELECT tx_hash FROM tx_attempt");
@@ -256,7 +256,7 @@ TEST(tx_chain, a_fee_that_jumps_before_anybody_has_it_means_signing_anew) {
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);
 }
 
-TEST(tx_chain, a_fee_that_jumps_after_that_means_waiting) {
+TEST(tx_chain, a_fee_rise_after_the_first_broadcast_makes_the_transaction_wait) {
   TxCluster cluster({.settings = {.resubmit_interval = 500ms}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "f", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
@@ -272,7 +272,7 @@ TEST(tx_chain, a_fee_that_jumps_after_that_means_waiting) {
   EXPECT_EQ(cluster.mined_count(signer(0)), 0);
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
 
-  // Cheap again: it is the same transaction that is mined, once it is back in the pool.
+  // The base fee falls: the same transaction is mined once it is in the pool again.
   cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kCheap});
   ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {hash}).is_null(); }))
       << cluster.describe();
@@ -297,25 +297,25 @@ std::string block_hash(const Anvil& chain, int number) {
   return std::string(on(chain, "eth_getBlockByNumber", {fmt::format("0x{:x}", number), false}).at("hash").as_string());
 }
 
-// Each leads a signer on a fork of its own, and the other's fork is higher now and then.
-TEST(tx_chain, two_nodes_on_two_forks_at_once_confirm_by_their_own) {
+// Each node leads a signer on its own fork. Which fork is higher changes during the test.
+TEST(tx_chain, two_nodes_on_different_forks_each_confirm_by_their_own_fork) {
   Anvil left({"--no-mining"});
   Anvil right({"--no-mining"});
   TxCluster cluster({.nodes = 2,
                      .settings = {.confirmations = "3"},
                      .anvil = {"--no-mining"},
                      .rpc_urls = {left.url(), right.url()}});
-  on(right, "anvil_mine", {20});  // so that no block of one has the other's number
+  on(right, "anvil_mine", {20});  // so that block numbers do not overlap
   const auto a = cluster.create(0, transfer(signer(0), "a", 1));
   const auto b = cluster.create(1, transfer(signer(1), "b", 1));
   ASSERT_EQ(cluster.leader_of(signer(0)), 0U);
   ASSERT_EQ(cluster.leader_of(signer(1)), 1U);
   for (const auto& id : {a, b}) ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
   on(left, "anvil_mine", {3});
-  on(right, "anvil_mine", {3});  // one less than it takes, on both
+  on(right, "anvil_mine", {3});  // one block too few, on both
   ASSERT_TRUE(cluster.becomes(a, "receipt_block", "1")) << cluster.describe();
   ASSERT_TRUE(cluster.becomes(b, "receipt_block", "21")) << cluster.describe();
-  // What the right has on top says nothing about the left.
+  // A block on the right fork confirms nothing on the left fork.
   on(right, "anvil_mine", {1});
   ASSERT_TRUE(cluster.becomes(b, "state", "CONFIRMED")) << cluster.describe();
   EXPECT_EQ(cluster.column(a, "state"), "TRACKING");
@@ -325,9 +325,9 @@ TEST(tx_chain, two_nodes_on_two_forks_at_once_confirm_by_their_own) {
   EXPECT_EQ(cluster.column(b, "receipt_hash"), block_hash(right, 21));
 }
 
-TEST(tx_chain, nobody_confirms_by_what_another_node_has_seen_on_another_fork) {
+TEST(tx_chain, a_node_ignores_receipts_that_another_node_stored_from_another_fork) {
   Anvil other({"--no-mining"});
-  // Two chains that have nothing in common above their first block, for the same chain id.
+  // Two chains with the same chain id that share no block above the first.
   Anvil own({"--no-mining"});
   TxCluster cluster({.nodes = 2,
                      .settings = {.confirmations = "3"},
@@ -337,12 +337,12 @@ TEST(tx_chain, nobody_confirms_by_what_another_node_has_seen_on_another_fork) {
   cluster.node(0).start();
   const auto id = cluster.create(0, transfer(signer(0), "x", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
-  on(own, "anvil_mine", {3});  // one less than it takes
+  on(own, "anvil_mine", {3});  // one block too few
   ASSERT_TRUE(cluster.becomes(id, kMined, "t")) << cluster.describe();
   const auto there = cluster.column(id, "receipt_hash");
   cluster.node(0).kill();
 
-  // The other's chain is far higher, and has never seen it.
+  // The other chain is far higher and does not have the transaction.
   on(other, "anvil_mine", {50});
   cluster.node(1).start();
   ASSERT_TRUE(cluster.becomes(id, "receipt_hash IS NULL", "t")) << cluster.describe();

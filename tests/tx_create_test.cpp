@@ -21,7 +21,7 @@ std::string text_of(const Answer& answer, const char* name) {
   return std::string(answer.json().at(name).as_string());
 }
 
-TEST(tx_create, a_hundred_at_once_with_one_request_id_are_one_transaction) {
+TEST(tx_create, a_hundred_concurrent_creates_with_one_request_id_make_one_transaction) {
   TxCluster cluster({.nodes = 3});
   std::vector<Ask> asks;
   for (std::size_t i = 0; i < 100; ++i) asks.push_back(cluster.create_ask(i % 3, transfer(signer(0), "pay-1", 7)));
@@ -81,21 +81,21 @@ TEST(tx_create, the_idempotency_header_is_the_request_id) {
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "2");
 }
 
-TEST(tx_create, a_node_that_may_not_forward_says_who_leads) {
+TEST(tx_create, a_node_that_may_not_forward_refuses_with_not_leader) {
   TxCluster cluster({.nodes = 2, .settings = {.forwarding = false}});
   cluster.create(0, transfer(signer(0), "a", 1));
   const auto refused = ask(cluster.create_ask(1, transfer(signer(0), "b", 1)));
   EXPECT_EQ(refused.status, 409U) << refused.body;
   EXPECT_EQ(refused.code(), "not_leader");
   EXPECT_TRUE(std::ranges::any_of(refused.headers, [](const auto& header) { return header.first == "Retry-After"; }));
-  // What was accepted anywhere is answered everywhere.
+  // A requestId that one node accepted is known to every node.
   const auto known = ask(cluster.create_ask(1, transfer(signer(0), "a", 1)));
   EXPECT_EQ(known.status, 200U) << known.body;
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "1");
 }
 
-// Whoever asked cannot know, and is told so; asking again with the same request id finds out.
-TEST(tx_create, a_leader_that_does_not_answer_leaves_the_outcome_open_until_it_is_asked_again) {
+// The caller gets outcome_unknown; a retry with the same requestId finds the outcome.
+TEST(tx_create, a_leader_that_does_not_answer_means_outcome_unknown_until_the_caller_retries) {
   TxCluster cluster({.nodes = 2, .settings = {.lease_duration = 60s, .renew_interval = 5s}});
   cluster.create(0, transfer(signer(0), "a", 1));
   ASSERT_EQ(cluster.leader_of(signer(0)), 0U);
@@ -121,8 +121,8 @@ void PrintTo(const Window& window, std::ostream* out) {
   *out << window.max_in_flight;
 }
 
-// A block whenever the window is full of what the chain has accepted, or all is sent. By hand, since anvil may put a
-// transaction that comes while it mines the one before it into its queue for good.
+// Mines a block whenever the window is full of accepted transactions, or all are sent. Automatic mining would not do:
+// anvil may leave a transaction queued forever if it arrives while the one before it is mined.
 void mine_as_it_fills(TxCluster& cluster, std::int64_t window) {
   const auto full = fmt::format(
       "SELECT count(*) FILTER (WHERE state = 'ALLOCATED') = 0 AND (count(*) FILTER (WHERE state <> 'CREATED') = {} OR "
@@ -137,9 +137,9 @@ void mine_as_it_fills(TxCluster& cluster, std::int64_t window) {
   }
 }
 
-class TxCreateInLine : public testing::TestWithParam<Window> {};
+class TxCreateInOrder : public testing::TestWithParam<Window> {};
 
-TEST_P(TxCreateInLine, concurrent_creates_for_one_signer_get_nonces_without_gap_or_repeat) {
+TEST_P(TxCreateInOrder, concurrent_creates_for_one_signer_get_nonces_without_gap_or_repeat) {
   const auto [window, count] = GetParam();
   TxCluster cluster({.nodes = 3, .settings = {.max_in_flight = window}, .anvil = {"--no-mining"}});
   std::vector<Ask> asks;
@@ -161,10 +161,10 @@ TEST_P(TxCreateInLine, concurrent_creates_for_one_signer_get_nonces_without_gap_
   EXPECT_EQ(cluster.balance(recipient()), static_cast<std::int64_t>(count));
 }
 
-INSTANTIATE_TEST_SUITE_P(windows, TxCreateInLine, testing::Values(Window{1, 30}, Window{16, 1000}, Window{0, 1000}),
+INSTANTIATE_TEST_SUITE_P(windows, TxCreateInOrder, testing::Values(Window{1, 30}, Window{16, 1000}, Window{0, 1000}),
                          [](const auto& info) { return fmt::format("of_{}", info.param.max_in_flight); });
 
-// One node serves all that follows; nothing here is ever sent.
+// Each test below has a cluster of one node.
 class TxCreate : public testing::Test {
  protected:
   Answer create(json::object body) const { return ask(cluster_.create_ask(0, body)); }
@@ -196,7 +196,7 @@ TEST_F(TxCreate, bad_input_is_refused_with_its_field_and_leaves_nothing) {
       {"signer", nullptr, "signer"},
       {"signer", "0x1234", "signer"},
       {"signer", "0xF39fd6e51aad88F6F4ce6aB8827279cffFb92266", "signer"},  // one letter off its checksum
-      {"signer", json::value(recipient()), "signer"},                      // a fine address, but nobody's key
+      {"signer", json::value(recipient()), "signer"},                      // a valid address without a key on the node
       {"requestId", nullptr, "requestId"},
       {"requestId", "", "requestId"},
       {"requestId", json::value(std::string("a\0b", 3)), "requestId"},
@@ -249,7 +249,7 @@ TEST_F(TxCreate, a_call_that_would_revert_is_refused_with_its_reason) {
   EXPECT_EQ(text_of(refused, "revertReason"), "no");
   EXPECT_EQ(cluster_.sql("SELECT count(*) FROM managed_tx"), "0");
 
-  // With gas nobody asks, unless told to.
+  // With gas given, the call is only simulated if preflight is set.
   body["payload"].as_object()["gas"] = 100000;
   body["preflight"] = true;
   EXPECT_EQ(create(body).code(), "would_revert");
@@ -258,7 +258,7 @@ TEST_F(TxCreate, a_call_that_would_revert_is_refused_with_its_reason) {
   EXPECT_TRUE(cluster_.sql_becomes("SELECT state || ' ' || sub_state FROM managed_tx", "FAILED_FINAL reverted"))
       << cluster_.describe();
 
-  // What was accepted is answered, whatever the chain would say now.
+  // A known requestId is answered from the database, without a preflight.
   body["preflight"] = true;
   const auto again = create(body);
   EXPECT_EQ(again.status, 200U) << again.body;
@@ -275,7 +275,7 @@ TEST_F(TxCreate, gas_is_estimated_when_it_is_not_given) {
   EXPECT_EQ(cluster_.balance(recipient()), 3);
 }
 
-TEST_F(TxCreate, an_answer_waits_as_long_as_it_is_told_to) {
+TEST_F(TxCreate, wait_and_timeout_delay_the_answer_until_the_state_is_reached) {
   auto request = cluster_.create_ask(0, transfer(signer(4), "w", 1));
   request.url += "?wait=confirmed&timeout=30s";
   const auto answer = ask_all({request}).front();
@@ -294,8 +294,8 @@ TEST_F(TxCreate, an_answer_waits_as_long_as_it_is_told_to) {
   EXPECT_EQ(steps, "ALLOCATED TRACKING TRACKING CONFIRMED ");
 }
 
-// Whoever forwards brings the id along; one that another transaction has must not end as a fault of the server's.
-TEST_F(TxCreate, a_forwarded_id_that_is_taken_is_refused_alone) {
+// A forwarding node chooses the txId. One that another transaction has must be refused, not end in a 500.
+TEST_F(TxCreate, a_forwarded_id_that_is_taken_is_refused) {
   const auto first = create(transfer(signer(4), "has-it", 1));
   ASSERT_EQ(first.status, 202U) << first.body;
   auto again = cluster_.create_ask(0, transfer(signer(4), "wants-it", 1));
@@ -305,7 +305,8 @@ TEST_F(TxCreate, a_forwarded_id_that_is_taken_is_refused_alone) {
   EXPECT_EQ(refused.code(), "tx_id_taken");
   again.headers = {{"X-Fencepost-Forwarded", "17"}};
   EXPECT_EQ(ask(again).code(), "invalid_header");
-  EXPECT_EQ(create(transfer(signer(4), "wants-it", 1)).json().at("nonce").as_int64(), 1);  // no nonce was burnt
+  // The refused create used no nonce.
+  EXPECT_EQ(create(transfer(signer(4), "wants-it", 1)).json().at("nonce").as_int64(), 1);
   ASSERT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
 }
 
@@ -329,10 +330,10 @@ TEST_F(TxCreate, one_bad_item_of_a_batch_fails_alone) {
   EXPECT_EQ(cluster_.mined_count(signer(3)), 2);
 }
 
-// Type and data.
+// An event's type and data.
 using Event = std::pair<std::string, json::object>;
 
-// The events of a transaction, oldest first, without what every one repeats.
+// The events of a transaction, oldest first, without the fields that all events have.
 std::vector<Event> events_of(const TxCluster& cluster, const std::string& id) {
   std::vector<Event> out;
   for (const auto& event : cluster.get(0, "/api/v1/tx/" + id + "/events").json().at("items").as_array()) {
@@ -358,12 +359,12 @@ TEST(tx_create, announces_acceptance_nonce_and_broadcast_each_once) {
   const auto submitted = [&](const std::string& id, int nonce) {
     return Event("TxSubmitted", {{"txHash", cluster.column(id, "tx_hash")}, {"nonce", nonce}});
   };
-  // The window was open: the nonce came with the acceptance.
+  // The window had room: the nonce was assigned with the acceptance.
   EXPECT_EQ(events_of(cluster, first), (std::vector{accepted("first", 0), submitted(first, 0)}));
   EXPECT_EQ(events_of(cluster, second), (std::vector{accepted("second", nullptr)}));
   EXPECT_EQ(ask(cluster.create_ask(0, transfer(signer(0), "second", 1))).status, 200U);
 
-  cluster.mine(3);  // makes room
+  cluster.mine(3);  // makes room in the window
   ASSERT_TRUE(cluster.becomes(second, "state", "TRACKING")) << cluster.describe();
   EXPECT_EQ(events_of(cluster, second),
             (std::vector{accepted("second", nullptr), Event("TxAllocated", {{"nonce", 1}}), submitted(second, 1)}));

@@ -1,4 +1,4 @@
-// Who leads a signer when there is nothing to do, and when there is more than one node should take.
+// Which node leads a signer when the signer is idle, and when a dead node leaves many signers.
 #include <algorithm>
 #include <map>
 
@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kOwner = "SELECT split_part(owner_node, '/', 1) || '/' || fencing_token FROM signer_lease";
 
-TEST(tx_lease, a_signer_without_work_is_given_up_and_goes_to_whoever_is_asked_next) {
-  // Only a release can be what frees it: a lease lasts far longer than this test.
+TEST(tx_lease, an_idle_signer_is_released_and_led_by_the_next_node_that_gets_a_request) {
+  // The lease lasts far longer than this test, so only a release can free the signer.
   TxCluster cluster({.nodes = 2,
                      .settings = {.lease_duration = 300s, .renew_interval = 100ms, .idle_release = 300ms},
                      .anvil = {}});  // a block for each transaction
@@ -27,7 +27,7 @@ TEST(tx_lease, a_signer_without_work_is_given_up_and_goes_to_whoever_is_asked_ne
   for (const std::size_t node : {0, 0, 1}) {
     const auto id = cluster.create(node, transfer(signer(0), fmt::format("i-{}", sent++), 1));
     ASSERT_TRUE(cluster.becomes(id, "receipt_block IS NOT NULL", "t")) << cluster.describe();
-    // Long past its idle time it is kept while it has work: rounds of the worker that gives leases up.
+    // The node keeps the lease while there is work: several rounds of the worker that releases idle leases pass.
     const std::string rounds = "worker_runs_total{result=\"ok\",worker=\"lease_adoption\"}";
     const auto before = cluster.node(node).metric(rounds);
     ASSERT_TRUE(eventually([&] { return cluster.node(node).metric(rounds) > before + 5; })) << cluster.describe();
@@ -63,8 +63,8 @@ std::size_t led_by(const TxCluster& cluster, std::size_t node) {
       "SELECT count(*) FROM signer_lease WHERE owner_node LIKE 'node{}/%' AND expires_at > clock_timestamp()", node)));
 }
 
-TEST(tx_lease, what_a_dead_node_leaves_is_shared_by_those_who_live) {
-  constexpr std::size_t kSigners = 400;  // several times what a node adopts at once
+TEST(tx_lease, the_signers_of_a_dead_node_are_shared_among_the_live_nodes) {
+  constexpr std::size_t kSigners = 400;  // several times the number that a node adopts at once
   const auto accounts = some_accounts(kSigners);
   StubChainServer chain;
   TxSettings settings{.lease_duration = 60s, .renew_interval = 100ms};
@@ -78,7 +78,7 @@ TEST(tx_lease, what_a_dead_node_leaves_is_shared_by_those_who_live) {
   ASSERT_EQ(led_by(cluster, 0), kSigners);
 
   cluster.node(0).kill();
-  // All at one moment, so that it is no matter of which lease is the first to run out.
+  // All leases expire at the same moment, so that their order does not decide the shares.
   cluster.sql("UPDATE signer_lease SET expires_at = '-infinity' RETURNING 1");
   ASSERT_TRUE(eventually([&] { return led_by(cluster, 1) + led_by(cluster, 2) == kSigners; })) << cluster.describe();
   RecordProperty("first_share", std::to_string(led_by(cluster, 1)));
@@ -94,7 +94,7 @@ TEST(tx_lease, what_a_dead_node_leaves_is_shared_by_those_who_live) {
   for (const std::size_t node : {1, 2}) EXPECT_EQ(cluster.node(node).metric("lease_fenced_total"), 0);
 }
 
-TEST(tx_lease, the_list_of_nodes_shows_who_lives_and_leads) {
+TEST(tx_lease, the_list_of_nodes_shows_which_are_alive_and_how_many_signers_they_lead) {
   TxCluster cluster({.nodes = 2, .settings = {.lease_duration = 4s, .renew_interval = 1s}, .anvil = {}});
   cluster.create(1, transfer(signer(0), "lead", 1));
   const auto nodes = [&] {

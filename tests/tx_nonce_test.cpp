@@ -1,4 +1,5 @@
-// A signer's nonces when others use them too: strangers, operators, and a chain that knows more than we do.
+// A signer's nonces when other wallets with the same key use them, when operators act on them, and when the chain's
+// nonce is ahead of ours.
 #include <thread>
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-// Somebody who has the same key. With no nonce given, the chain's next.
+// Sends from another wallet with the same key. Without a nonce, the chain's next one is used.
 std::string send_directly(const TxCluster& cluster, const std::string& from, const std::string& to,
                           std::optional<std::int64_t> nonce = {}) {
   json::object tx{{"from", from}, {"to", to}, {"value", "0x1"}, {"gas", "0x5208"}};
@@ -22,7 +23,7 @@ std::string send_directly(const TxCluster& cluster, const std::string& from, con
   return std::string(cluster.rpc("eth_sendTransaction", {tx}).as_string());
 }
 
-TEST(tx_nonce, a_nonce_that_a_stranger_took_ends_the_transaction_when_that_is_final) {
+TEST(tx_nonce, a_nonce_used_by_another_wallet_fails_the_transaction_once_that_use_is_final) {
   TxCluster cluster({.settings = {.resubmit_interval = 60s, .nonce_state_timeout = 1s}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "mine", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
@@ -40,7 +41,7 @@ TEST(tx_nonce, a_nonce_that_a_stranger_took_ends_the_transaction_when_that_is_fi
                         "'TxFailed', 'TxConfirmed')"),
             "TxStuck TxFailed");
 
-  // Nothing was sent in its place, and the next one is not held up.
+  // The payload was not sent under another nonce, and the next transaction is not blocked.
   EXPECT_EQ(cluster.balance(recipient()), 0);
   const auto next = cluster.create(0, transfer(signer(0), "next", 1));
   ASSERT_TRUE(cluster.becomes(next, "state", "TRACKING")) << cluster.describe();
@@ -49,7 +50,7 @@ TEST(tx_nonce, a_nonce_that_a_stranger_took_ends_the_transaction_when_that_is_fi
   EXPECT_EQ(cluster.column(next, "nonce"), "1");
 }
 
-TEST(tx_nonce, a_stranger_undone_by_a_reorg_gives_the_nonce_back) {
+TEST(tx_nonce, a_reorg_that_undoes_another_wallets_transaction_frees_the_nonce) {
   TxCluster cluster({.settings = {.confirmations = "4", .resubmit_interval = 60s, .nonce_state_timeout = 1s},
                      .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "mine", 1));
@@ -70,7 +71,7 @@ TEST(tx_nonce, a_stranger_undone_by_a_reorg_gives_the_nonce_back) {
   EXPECT_EQ(cluster.balance(recipient(7)), 0);
 }
 
-TEST(tx_nonce, an_operators_cancel_ends_what_is_not_mined) {
+TEST(tx_nonce, an_operators_cancel_ends_a_transaction_that_is_not_mined) {
   TxCluster cluster({.settings = {.stuck_after = 500ms}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "c", 1));
   const auto behind = cluster.create(0, transfer(signer(0), "behind", 1));
@@ -85,11 +86,11 @@ TEST(tx_nonce, an_operators_cancel_ends_what_is_not_mined) {
       << cluster.describe();
   ASSERT_TRUE(cluster.becomes(behind, "state", "CONFIRMED")) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 2);
-  EXPECT_EQ(cluster.balance(recipient()), 1);  // of the one behind it
+  EXPECT_EQ(cluster.balance(recipient()), 1);  // from the transaction behind it
   EXPECT_EQ(cluster.sql("SELECT action || ': ' || reason FROM operator_action"), "cancel: a typo in the amount");
 }
 
-TEST(tx_nonce, a_cancel_that_races_the_original_leaves_one_and_the_state_says_which) {
+TEST(tx_nonce, of_a_cancel_and_its_original_one_is_mined_and_the_state_says_which) {
   constexpr std::size_t kSigners = 10;
   TxCluster cluster({.anvil = {"--no-mining"}});
   std::vector<std::string> ids;
@@ -104,7 +105,7 @@ TEST(tx_nonce, a_cancel_that_races_the_original_leaves_one_and_the_state_says_wh
         {"POST", cluster.node(0).url("/api/v1/tx/" + id + "/cancel"), cluster.key(), R"({"reason":"race"})"});
   }
   std::jthread miner([&] { cluster.rpc("evm_setIntervalMining", {1}); });
-  // Half of them at once, the others when a block has most likely come.
+  // Cancel half of them at once, and the rest after a block was mined.
   auto answers = ask_all({asks.begin(), asks.begin() + kSigners / 2});
   ASSERT_TRUE(eventually([&] { return cluster.head() > 0; }));
   for (auto& answer : ask_all({asks.begin() + kSigners / 2, asks.end()})) answers.push_back(std::move(answer));
@@ -149,12 +150,12 @@ TEST(tx_nonce, an_exclusive_signer_whose_chain_nonce_is_ahead_waits_for_an_opera
   EXPECT_EQ(cluster.balance(recipient()), 2);
 }
 
-TEST(tx_nonce, a_takeover_asks_the_chain_for_no_nonce_when_that_is_not_wanted) {
+TEST(tx_nonce, a_takeover_does_not_query_the_chains_nonce_when_chain_query_is_off) {
   constexpr auto kAsked = "eth_getTransactionCount";
   StubChainServer chain;
   TxCluster cluster({.nodes = 2, .settings = {.chain_query = false}, .rpc_urls = {chain.url(), chain.url()}});
   cluster.create(0, transfer(signer(0), "first", 1));
-  // Where to begin is asked for all the same.
+  // The first nonce of a new signer still comes from the chain.
   ASSERT_TRUE(eventually([&] { return chain.chain().pool_size() == 1; })) << cluster.describe();
   EXPECT_EQ(chain.rpc().calls(kAsked), 1U);
   cluster.node(0).kill();
@@ -169,7 +170,7 @@ TEST(tx_nonce, a_takeover_asks_the_chain_for_no_nonce_when_that_is_not_wanted) {
   EXPECT_EQ(chain.chain().mined_count(), 2U);
 }
 
-TEST(tx_nonce, a_nonce_that_others_used_ends_without_an_alarm) {
+TEST(tx_nonce, a_nonce_of_a_shared_signer_used_elsewhere_ends_without_a_stuck_event) {
   TxCluster cluster(
       {.settings = {.shared = true, .confirmations = "6", .stuck_after = 200ms, .nonce_state_timeout = 200ms},
        .anvil = {"--no-mining"}});
@@ -179,7 +180,7 @@ TEST(tx_nonce, a_nonce_that_others_used_ends_without_an_alarm) {
   cluster.mine(1);
   const std::string external = "SELECT count(*) FROM managed_tx WHERE sub_state = 'external' AND state = 'TRACKING'";
   ASSERT_TRUE(cluster.sql_becomes(external, "1")) << cluster.describe();
-  // Each round of the watcher sees it taken and not final, long after stuck.after.
+  // Long after stuck.after, the worker still sees that the nonce is used and the use is not final.
   const auto rounds = cluster.node(0).metric("worker_runs_total");
   ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("worker_runs_total") > rounds + 60; }));
   cluster.mine(6);
@@ -193,14 +194,14 @@ TEST(tx_nonce, a_nonce_that_others_used_ends_without_an_alarm) {
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox_event WHERE type = 'TxStuck'"), "0");
 }
 
-TEST(tx_nonce, a_shared_signer_used_by_others_meanwhile_repeats_nothing) {
+TEST(tx_nonce, a_shared_signer_used_by_another_wallet_at_the_same_time_pays_nothing_twice) {
   constexpr int kEach = 15;
   TxCluster cluster({.nodes = 2, .settings = {.shared = true, .resubmit_interval = 1s, .nonce_state_timeout = 500ms}});
-  std::jthread stranger([&] {
+  std::jthread other_wallet([&] {
     for (int i = 0; i < kEach; ++i) {
       try {
         send_directly(cluster, signer(0), recipient(7));
-      } catch (const Exception& refused) {  // we were faster: the nonce it wanted has ours
+      } catch (const Exception& refused) {  // our transaction already has that nonce
         EXPECT_NE(std::string(refused.what()).find("underpriced"), std::string::npos) << refused.what();
       }
     }
@@ -208,11 +209,11 @@ TEST(tx_nonce, a_shared_signer_used_by_others_meanwhile_repeats_nothing) {
   for (int i = 0; i < kEach; ++i) {
     cluster.create_by_retrying(static_cast<std::size_t>(i) % 2, transfer(signer(0), fmt::format("s-{}", i), 1));
   }
-  stranger.join();
+  other_wallet.join();
   ASSERT_TRUE(
       cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
       << cluster.describe();
-  // A nonce that both wanted went to one of them. Whoever lost it was told so, and paid nothing.
+  // Each contested nonce went to one side. Our transactions that lost theirs failed and paid nothing.
   const auto confirmed =
       std::stoll(cluster.sql("SELECT count(*) FROM managed_tx WHERE state = 'CONFIRMED' AND request_id IS NOT NULL"));
   EXPECT_EQ(cluster.balance(recipient()), confirmed);

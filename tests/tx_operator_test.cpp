@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kEnd = "state || ' ' || coalesce(sub_state, '')";
 
-// The owner of the key, with another wallet.
+// Sends from another wallet with the same key.
 struct Elsewhere {
   std::string from;
   std::int64_t nonce = 0;
@@ -32,7 +32,7 @@ std::string send_elsewhere(const TxCluster& cluster, const Elsewhere& tx) {
                          .as_string());
 }
 
-// Nothing is mined unless the test says so, and nothing is sent again behind its back.
+// Blocks are mined only by the test, and nothing is resubmitted during it.
 TxClusterOptions by_hand() {
   return {.settings = {.resubmit_interval = 60s, .nonce_state_timeout = 1s}, .anvil = {"--no-mining"}};
 }
@@ -46,7 +46,7 @@ Answer fill(const TxCluster& cluster, const std::string& address, std::int64_t n
   return cluster.post(0, "/api/v1/signers/" + address + "/fill-nonce", {{"nonce", nonce}, {"reason", "it was lost"}});
 }
 
-// A transaction that was broadcast and that the chain has lost.
+// Returns the id of a transaction that was broadcast and then dropped by the chain.
 std::string create_and_lose(TxCluster& cluster) {
   auto id = cluster.create(0, transfer(signer(0), "mine", 1));
   if (!cluster.becomes(id, "state", "TRACKING")) throw Exception(internal("not_tracking", cluster.describe()));
@@ -54,7 +54,7 @@ std::string create_and_lose(TxCluster& cluster) {
   return id;
 }
 
-TEST(tx_operator, a_recorded_hash_that_does_the_same_confirms_the_transaction) {
+TEST(tx_operator, a_recorded_hash_with_the_same_payload_confirms_the_transaction) {
   TxCluster cluster(by_hand());
   const auto id = create_and_lose(cluster);
   const auto ours = cluster.column(id, "tx_hash");
@@ -89,7 +89,7 @@ TEST(tx_operator, a_hash_may_be_recorded_after_it_was_mined) {
   EXPECT_EQ(cluster.balance(recipient()), 1);
 }
 
-TEST(tx_operator, a_hash_that_does_something_else_is_refused_and_never_confirms) {
+TEST(tx_operator, a_hash_with_another_payload_is_refused_and_never_confirms_the_transaction) {
   const struct {
     const char* differs_in;
     Elsewhere tx;
@@ -118,16 +118,17 @@ TEST(tx_operator, a_hash_that_does_something_else_is_refused_and_never_confirms)
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM operator_action"), "0");
 
-  // The one that pays somebody else takes the nonce: whoever asked is not told that they were paid.
+  // The transaction to another recipient uses the nonce: ours must not be reported as paid.
   send_elsewhere(cluster, cases[0].tx);
   cluster.mine(3);
   ASSERT_TRUE(cluster.becomes(id, kEnd, "FAILED_FINAL nonce_consumed_elsewhere")) << cluster.describe();
   EXPECT_EQ(cluster.balance(recipient()), 0);
 }
 
-TEST(tx_operator, a_filled_nonce_lets_those_behind_it_go_on) {
+TEST(tx_operator, filling_a_lost_nonce_unblocks_the_transactions_behind_it) {
   TxCluster cluster({.anvil = {"--no-mining"}});
-  // Somebody's transaction waits when the signer is first used, so ours come after it; then it is gone.
+  // Another wallet's transaction is pending when the signer is first used, so ours get later nonces. Then the chain
+  // drops the other one.
   const auto lost = send_elsewhere(cluster, {.from = signer(0), .to = recipient(7)});
   for (const auto* request : {"a", "b"}) cluster.create(0, transfer(signer(0), request, 1));
   ASSERT_TRUE(cluster.sql_becomes("SELECT string_agg(nonce || ' ' || state, ', ' ORDER BY nonce) FROM managed_tx",
@@ -147,7 +148,7 @@ TEST(tx_operator, a_filled_nonce_lets_those_behind_it_go_on) {
   ASSERT_EQ(filled.status, 202U) << filled.body;
   EXPECT_EQ(filled.json().at("nonce").as_int64(), 0);
   EXPECT_EQ(fill(cluster, signer(0), 0).code(), "nonce_taken");
-  // Anvil has forgotten those behind it too, so they are sent again first.
+  // Anvil has dropped the transactions behind it too, so the node sends them again first.
   cluster.rpc("evm_setIntervalMining", {1});
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 3);
@@ -157,7 +158,7 @@ TEST(tx_operator, a_filled_nonce_lets_those_behind_it_go_on) {
             "fill_nonce: it was lost 0");
 }
 
-TEST(tx_operator, a_nonce_lost_behind_an_accepted_reconcile_can_be_filled) {
+TEST(tx_operator, a_nonce_lost_after_an_accepted_reconcile_can_be_filled) {
   TxCluster cluster(by_hand());
   const auto first = cluster.create(0, transfer(signer(0), "first", 1));
   ASSERT_TRUE(cluster.becomes(first, "state", "TRACKING")) << cluster.describe();
@@ -182,7 +183,7 @@ TEST(tx_operator, a_nonce_lost_behind_an_accepted_reconcile_can_be_filled) {
   EXPECT_EQ(cluster.balance(recipient()), 2);
 }
 
-TEST(tx_operator, a_strangers_nonce_that_was_lost_is_closed_by_cancelling_its_place) {
+TEST(tx_operator, a_lost_nonce_of_another_wallet_is_closed_by_cancelling_its_external_transaction) {
   TxCluster cluster({.settings = {.shared = true, .nonce_state_timeout = 1s}, .anvil = {"--no-mining"}});
   const auto first = cluster.create(0, transfer(signer(0), "first", 1));
   ASSERT_TRUE(cluster.becomes(first, "state", "TRACKING")) << cluster.describe();
@@ -206,10 +207,10 @@ TEST(tx_operator, a_strangers_nonce_that_was_lost_is_closed_by_cancelling_its_pl
   EXPECT_EQ(cluster.balance(recipient()), 2);
 }
 
-// The act is committed, and whoever did it is gone before the chain has heard of it.
+// The node is killed after it committed the operator's action and before it broadcast anything.
 class TxOperatorKill : public testing::TestWithParam<const char*> {};
 
-TEST_P(TxOperatorKill, a_cancel_survives_the_node_that_took_it) {
+TEST_P(TxOperatorKill, a_cancel_survives_the_death_of_the_node_that_accepted_it) {
   auto options = by_hand();
   options.nodes = 2;
   options.start = false;
@@ -219,11 +220,11 @@ TEST_P(TxOperatorKill, a_cancel_survives_the_node_that_took_it) {
   const auto id = cluster.create(0, transfer(signer(0), "c", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
   const auto original = cluster.column(id, "tx_hash");
-  cluster.post(0, "/api/v1/tx/" + id + "/cancel", {{"reason", "a typo"}});  // its answer may be lost
+  cluster.post(0, "/api/v1/tx/" + id + "/cancel", {{"reason", "a typo"}});  // the answer may be lost
   ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
   const auto cancel = cluster.column(id, "tx_hash");
   ASSERT_NE(cancel, original);
-  EXPECT_TRUE(cluster.rpc("eth_getTransactionByHash", {cancel}).is_null()) << "it was sent before it was killed";
+  EXPECT_TRUE(cluster.rpc("eth_getTransactionByHash", {cancel}).is_null()) << "the node sent it before it was killed";
 
   ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {cancel}).is_null(); }))
       << cluster.describe();
@@ -233,7 +234,7 @@ TEST_P(TxOperatorKill, a_cancel_survives_the_node_that_took_it) {
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);
   EXPECT_EQ(cluster.balance(recipient()), 0);
   EXPECT_EQ(cluster.sql("SELECT string_agg(action || ': ' || reason, ', ') FROM operator_action"), "cancel: a typo");
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "2") << "signed once more by the other";
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "2") << "the other node signed it again";
 }
 
 INSTANTIATE_TEST_SUITE_P(at, TxOperatorKill, testing::Values("operator.committed", "resubmitter.claimed"),
@@ -243,8 +244,8 @@ INSTANTIATE_TEST_SUITE_P(at, TxOperatorKill, testing::Values("operator.committed
                            return name;
                          });
 
-// Nothing is sent again by itself here, so whoever takes over must know that the operator's broadcast is still owed.
-TEST(tx_operator, a_rebroadcast_survives_the_node_that_took_it_where_nothing_is_resubmitted) {
+// Resubmission is disabled, so the new owner must know that the operator's broadcast is still to be sent.
+TEST(tx_operator, a_rebroadcast_survives_the_death_of_the_node_that_accepted_it_with_resubmission_disabled) {
   TxCluster cluster(
       {.nodes = 2, .settings = {.resubmit_interval = 1s, .resubmit = false}, .anvil = {"--no-mining"}, .start = false});
   cluster.node(1).launch();
@@ -253,18 +254,19 @@ TEST(tx_operator, a_rebroadcast_survives_the_node_that_took_it_where_nothing_is_
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
   const auto hash = cluster.column(id, "tx_hash");
   cluster.rpc("anvil_dropTransaction", {hash});
-  cluster.post(0, "/api/v1/tx/" + id + "/rebroadcast", {{"reason", "the pool lost it"}});  // its answer may be lost
+  cluster.post(0, "/api/v1/tx/" + id + "/rebroadcast", {{"reason", "the pool lost it"}});  // the answer may be lost
   ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
-  EXPECT_TRUE(cluster.rpc("eth_getTransactionByHash", {hash}).is_null()) << "it was sent before it was killed";
+  EXPECT_TRUE(cluster.rpc("eth_getTransactionByHash", {hash}).is_null()) << "the node sent it before it was killed";
 
   ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {hash}).is_null(); }))
       << cluster.describe();
-  EXPECT_TRUE(cluster.becomes(id, "next_resubmit_at IS NULL", "t")) << "it would be sent again by itself";
+  EXPECT_TRUE(cluster.becomes(id, "next_resubmit_at IS NULL", "t"))
+      << "a resubmission is scheduled although resubmission is disabled";
   cluster.mine(3);
   ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
 }
 
-TEST(tx_operator, a_filled_nonce_survives_the_node_that_took_it) {
+TEST(tx_operator, a_filled_nonce_survives_the_death_of_the_node_that_accepted_it) {
   TxCluster cluster({.nodes = 2, .anvil = {"--no-mining"}, .start = false});
   cluster.node(1).launch();
   cluster.node(0).start({"FENCEPOST_TEST_KILL_AT=operator.committed"});
@@ -274,7 +276,7 @@ TEST(tx_operator, a_filled_nonce_survives_the_node_that_took_it) {
   cluster.rpc("anvil_dropTransaction", {lost});
   fill(cluster, signer(0), 0);  // no answer
   ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1") << "it was signed before it was killed";
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1") << "the node signed it before it was killed";
 
   cluster.rpc("evm_setIntervalMining", {1});
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();

@@ -1,4 +1,5 @@
-// Reorgs that nobody was there to see, and what was undone and comes back late. Blocks are mined by hand.
+// Reorgs while no node runs, and transactions that are mined again long after a reorg undid them. Each test mines its
+// blocks itself.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kConfirmationRounds = "worker_runs_total{result=\"ok\",worker=\"tx_confirmations\"}";
 
-// A transaction that is final, by the two blocks on top of its own.
+// Returns the id of a new transaction that is final: two blocks are on top of its own.
 std::string create_and_confirm(TxCluster& cluster) {
   auto id = cluster.create(0, transfer(signer(0), "v", 1));
   if (!cluster.becomes(id, "state", "TRACKING")) throw Exception(internal("not_tracking", cluster.describe()));
@@ -21,7 +22,8 @@ std::string create_and_confirm(TxCluster& cluster) {
   return id;
 }
 
-// The node has looked, twice over, since this was called: what it has not told by then it will not tell.
+// Waits until the node has checked confirmations twice at the present head; what it has not reported by then, it will
+// not report.
 bool looks_again(TxCluster& cluster) {
   const auto head = static_cast<double>(cluster.head());
   if (!eventually([&] { return cluster.node(0).metric("chain_head_block") == head; })) return false;
@@ -35,13 +37,13 @@ std::string violations(const TxCluster& cluster) {
       "WHERE type = 'TxFinalityViolated'");
 }
 
-TEST(tx_reorg, what_was_final_and_is_undone_while_no_node_runs_is_reported_by_the_next_one) {
+TEST(tx_reorg, a_final_transaction_undone_while_no_node_runs_is_reported_at_the_next_start) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   const auto id = create_and_confirm(cluster);
   cluster.node(0).kill();
   cluster.reorg(3);
   cluster.mine(3);
-  ASSERT_EQ(cluster.mined_count(signer(0)), 0) << "anvil has changed: it did not undo it";
+  ASSERT_EQ(cluster.mined_count(signer(0)), 0) << "anvil's reorg did not undo the transaction";
   EXPECT_EQ(violations(cluster), "");
 
   cluster.node(0).start();
@@ -49,10 +51,10 @@ TEST(tx_reorg, what_was_final_and_is_undone_while_no_node_runs_is_reported_by_th
       << cluster.describe();
   EXPECT_EQ(violations(cluster), fmt::format("tx/{} 1", id));
   EXPECT_EQ(cluster.column(id, "state || ' ' || sub_state"), "CONFIRMED finality_violated");
-  EXPECT_EQ(cluster.mined_count(signer(0)), 0) << "sent again, though nobody decided that";
+  EXPECT_EQ(cluster.mined_count(signer(0)), 0) << "the node sent it again without an operator's decision";
 }
 
-TEST(tx_reorg, a_node_that_starts_on_the_branch_it_left_reports_nothing) {
+TEST(tx_reorg, a_node_that_restarts_on_the_same_branch_reports_no_violation) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   create_and_confirm(cluster);
   cluster.node(0).kill();
@@ -63,7 +65,7 @@ TEST(tx_reorg, a_node_that_starts_on_the_branch_it_left_reports_nothing) {
   EXPECT_EQ(cluster.node(0).metric("tx_finality_violated_total"), 0);
 }
 
-TEST(tx_reorg, a_node_killed_when_it_has_reported_a_violation_does_not_report_it_again) {
+TEST(tx_reorg, a_node_killed_after_it_reported_a_violation_does_not_report_it_again) {
   TxCluster cluster({.anvil = {"--no-mining"}, .start = false});
   cluster.node(0).start({"FENCEPOST_TEST_KILL_AT=violations.committed"});
   const auto id = create_and_confirm(cluster);
@@ -78,30 +80,30 @@ TEST(tx_reorg, a_node_killed_when_it_has_reported_a_violation_does_not_report_it
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM step_history WHERE sub_state = 'finality_violated'"), "1");
 }
 
-// The block that each TxConfirmations begins with, oldest event first; nothing for a list that was withdrawn.
-std::string told_lists(const TxCluster& cluster) {
+// The first block of each TxConfirmations event, oldest event first; empty for a withdrawn list.
+std::string announced_lists(const TxCluster& cluster) {
   return cluster.sql(
       "SELECT string_agg(format('%s:%s', data ->> 'newFork', data #>> '{confirmations,0,blockHash}'), ' ' ORDER BY "
       "seq) "
       "FROM outbox_event WHERE type = 'TxConfirmations'");
 }
 
-// What was mined and undone is in the pool again.
+// Waits until the transaction that a reorg undid is in the pool again.
 bool is_back(const TxCluster& cluster, const std::string& tx_id) {
   return eventually(
       [&] { return !cluster.rpc("eth_getTransactionByHash", {cluster.column(tx_id, "tx_hash")}).is_null(); });
 }
 
-// Between the receipt that was withdrawn and the next one lies a state of its own, with a reason of its own: neither
-// may make anybody forget that a list was told that no longer holds.
-TEST(tx_reorg, what_was_undone_and_then_stuck_is_told_anew_when_it_is_mined) {
+// The transaction becomes STUCK between the withdrawn receipt and the next one. The node must still remember that the
+// announced list is void.
+TEST(tx_reorg, a_transaction_stuck_after_a_reorg_announces_a_new_list_when_it_is_mined) {
   constexpr auto kStuckAfter = 3s;
   TxCluster cluster({.settings = {.confirmations = "20", .stuck_after = kStuckAfter}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "s", 1));
   ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
   cluster.mine(2);
   ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "mined")) << cluster.describe();
-  // It was sent an hour ago: its time without a receipt begins when the receipt is gone, not then.
+  // Make the broadcast an hour old: stuck_after must count from the loss of the receipt, not from the broadcast.
   cluster.sql("UPDATE managed_tx SET first_submitted_at = first_submitted_at - interval '1 h' RETURNING 1");
   const auto mined_at = cluster.column(id, "receipt_changed_at");
   EXPECT_EQ(cluster.column(id, "withdrawn"), "f");
@@ -115,12 +117,12 @@ TEST(tx_reorg, what_was_undone_and_then_stuck_is_told_anew_when_it_is_mined) {
                                     "JOIN managed_tx AS t ON t.tx_id = h.subject_id WHERE h.to_state = 'STUCK'",
                                     kStuckAfter.count())),
             "t")
-      << "called stuck too early";
+      << "the transaction became STUCK too early";
 
   ASSERT_TRUE(is_back(cluster, id)) << cluster.describe();
   cluster.mine(1);
   ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "TRACKING mined")) << cluster.describe();
-  EXPECT_EQ(told_lists(cluster), "true: true:" + cluster.column(id, "receipt_hash"));
+  EXPECT_EQ(announced_lists(cluster), "true: true:" + cluster.column(id, "receipt_hash"));
   EXPECT_EQ(cluster.column(id, "withdrawn"), "f");
   EXPECT_EQ(cluster.column(id, "told_hash = receipt_hash"), "t");
   cluster.mine(20);
@@ -128,9 +130,9 @@ TEST(tx_reorg, what_was_undone_and_then_stuck_is_told_anew_when_it_is_mined) {
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);
 }
 
-// Usually a new block is searched for it. Here it comes while nobody leads the signer, so that it is the watcher of
-// stuck heads who finds it, much later.
-TEST(tx_reorg, what_was_undone_is_told_anew_by_whoever_finds_it_mined) {
+// Usually the search of a new block finds the transaction. Here the block comes while no node leads the signer, so the
+// worker that checks stuck transactions finds it later.
+TEST(tx_reorg, the_check_of_stuck_transactions_announces_a_new_list_after_a_reorg) {
   TxCluster cluster({.settings = {.confirmations = "20",
                                   .stale_receipt_timeout = 1h,
                                   .stuck_after = 300ms,
@@ -147,7 +149,7 @@ TEST(tx_reorg, what_was_undone_is_told_anew_by_whoever_finds_it_mined) {
   ASSERT_TRUE(is_back(cluster, id)) << cluster.describe();
 
   cluster.sql("UPDATE signer_lease SET expires_at = '-infinity' RETURNING 1");
-  // Two: when it has the second, it is done with the first.
+  // Two blocks: once the node has the second, it has finished with the first.
   for (int i = 0; i < 2; ++i) {
     cluster.mine(1);
     const auto head = static_cast<double>(cluster.head());
@@ -156,9 +158,10 @@ TEST(tx_reorg, what_was_undone_is_told_anew_by_whoever_finds_it_mined) {
   EXPECT_EQ(cluster.column(id, "state"), "STUCK");
   cluster.sql("UPDATE signer_lease SET expires_at = clock_timestamp() + interval '1 h' RETURNING 1");
   ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "TRACKING mined")) << cluster.describe();
-  EXPECT_EQ(told_lists(cluster), "true: true:" + cluster.column(id, "receipt_hash"));
+  EXPECT_EQ(announced_lists(cluster), "true: true:" + cluster.column(id, "receipt_hash"));
   EXPECT_EQ(cluster.column(id, "withdrawn"), "f");
-  EXPECT_EQ(cluster.node(0).metric("receipt_check_total{result=\"found\"}"), found) << "found by the usual way";
+  EXPECT_EQ(cluster.node(0).metric("receipt_check_total{result=\"found\"}"), found)
+      << "the search of new blocks found it";
 }
 
 }  // namespace

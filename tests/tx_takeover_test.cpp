@@ -1,4 +1,4 @@
-// A node that dies, sleeps or is cut off in the middle of its work: another one goes on, and nothing is done twice.
+// A node dies, is suspended or is cut off in the middle of its work: another node continues, and nothing is done twice.
 #include <future>
 #include <thread>
 
@@ -19,7 +19,7 @@ namespace json = boost::json;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// What every test here ends with: all that was asked for has happened, once.
+// Expects that every requested transaction was carried out exactly once.
 void expect_done_once(TxCluster& cluster, const std::string& from, std::int64_t count) {
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), std::to_string(count));
@@ -34,7 +34,7 @@ struct KillPoint {
   const char* name;
   TxSettings settings;
   std::vector<std::string> anvil;
-  void (*provoke)(TxCluster&);  // what must happen for the first node to get there
+  void (*provoke)(TxCluster&);  // makes the first node reach the point
 };
 
 void PrintTo(const KillPoint& point, std::ostream* out) {
@@ -75,17 +75,17 @@ std::vector<KillPoint> kill_points() {
 
 class TxKill : public testing::TestWithParam<KillPoint> {};
 
-TEST_P(TxKill, another_node_finishes_what_was_begun) {
+TEST_P(TxKill, another_node_finishes_the_work) {
   const auto& point = GetParam();
   TxCluster cluster({.nodes = 2, .settings = point.settings, .anvil = point.anvil, .start = false});
   cluster.node(1).launch();
   cluster.node(0).start({std::string("FENCEPOST_TEST_KILL_AT=") + point.name});
   const std::vector<json::object> bodies{transfer(signer(0), "one", 1), transfer(signer(0), "two", 1)};
-  for (const auto& body : bodies) ask(cluster.create_ask(0, body));  // it may be dead before it answers
+  for (const auto& body : bodies) ask(cluster.create_ask(0, body));  // the node may die before it answers
   point.provoke(cluster);
   ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
 
-  // Whoever got no answer asks again.
+  // The client retries what was not answered.
   for (const auto& body : bodies) cluster.create_by_retrying(1, body);
   cluster.rpc("evm_setIntervalMining", {1});
   if (point.settings.confirmations != "2") {
@@ -106,35 +106,35 @@ std::string readable(const testing::TestParamInfo<KillPoint>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(at, TxKill, testing::ValuesIn(kill_points()), readable);
 
-TEST(tx_takeover, a_node_that_was_killed_goes_on_by_itself_when_it_is_started_again) {
+TEST(tx_takeover, a_killed_node_continues_after_a_restart) {
   TxCluster cluster({.start = false});
   cluster.node(0).start({"FENCEPOST_TEST_KILL_AT=submitter.sent"});
   const auto body = transfer(signer(0), "one", 1);
   ask(cluster.create_ask(0, body));
   ASSERT_TRUE(cluster.node(0).dies()) << cluster.describe();
   cluster.node(0).start();
-  // It is another node now, with a lease to wait for.
+  // After the restart it has another node id and waits for the old lease to expire.
   cluster.create_by_retrying(0, body);
   expect_done_once(cluster, signer(0), 1);
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
   EXPECT_EQ(cluster.sql("SELECT fencing_token FROM signer_lease"), "2");
 }
 
-// How long the others may take to notice: the lease has to run out, then somebody looks for orphans.
+// The time a takeover may take: the lease has to expire, then another node looks for orphaned signers.
 constexpr auto kTakeover = 2'000ms + 200ms + 500ms + 4s;
 
-TEST(tx_takeover, a_node_that_sleeps_past_its_lease_is_fenced_when_it_wakes) {
+TEST(tx_takeover, a_node_suspended_past_its_lease_is_fenced_when_it_resumes) {
   for (const auto* point :
        {"create.ready", "submitter.claimed", "submitter.sent", "receipts.ready", "confirmations.ready"}) {
     SCOPED_TRACE(point);
     TxCluster cluster({.nodes = 2, .start = false});
     cluster.node(1).launch();
     cluster.node(0).start({std::string("FENCEPOST_TEST_STOP_AT=") + point});
-    // The answer comes when it wakes, or before it stops.
+    // The answer comes before the node is suspended or after it resumes.
     auto first = std::async(std::launch::async,
                             [&] { return ask_all({cluster.create_ask(0, transfer(signer(0), "slept", 1))}).front(); });
     ASSERT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 0; })) << cluster.describe();
-    // Until it gives its lease up there is nothing to see from outside but that it is not renewed.
+    // The other node can lead only after the lease has expired, so its create is retried.
     const auto other = cluster.create_by_retrying(1, transfer(signer(0), "awake", 1));
     EXPECT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; })) << cluster.describe();
     ASSERT_TRUE(cluster.becomes(other, "state", "CONFIRMED")) << cluster.describe();
@@ -148,7 +148,7 @@ TEST(tx_takeover, a_node_that_sleeps_past_its_lease_is_fenced_when_it_wakes) {
   }
 }
 
-TEST(tx_takeover, a_node_stopped_with_many_in_flight_is_replaced_within_seconds) {
+TEST(tx_takeover, a_node_suspended_with_many_requests_in_flight_is_replaced_within_seconds) {
   TxCluster cluster({.nodes = 2, .settings = {.max_in_flight = 0}, .anvil = {"--no-mining"}});
   std::vector<Ask> asks;
   for (int i = 0; i < 200; ++i) asks.push_back(cluster.create_ask(0, transfer(signer(0), fmt::format("a-{}", i), 1)));
@@ -160,7 +160,7 @@ TEST(tx_takeover, a_node_stopped_with_many_in_flight_is_replaced_within_seconds)
   RecordProperty(
       "takeover_ms",
       static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - stopped).count()));
-  // Nobody knows which of them were accepted: all are asked for again.
+  // The client cannot know which requests were accepted, so it retries all of them.
   for (int i = 0; i < 200; ++i)
     asks[static_cast<std::size_t>(i)] = cluster.create_ask(1, transfer(signer(0), fmt::format("a-{}", i), 1));
   for (const auto& answer : ask_all(asks)) EXPECT_TRUE(answer.status == 200 || answer.status == 202) << answer.body;
@@ -175,10 +175,10 @@ constexpr auto kOpenSessions =
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'node0%' "
     "AND xact_start < clock_timestamp() - interval '100 ms'";
 
-TEST(tx_takeover, a_node_stopped_with_half_a_pipeline_sent_does_not_hold_its_signer) {
+TEST(tx_takeover, a_node_suspended_with_half_a_pipeline_sent_does_not_block_its_signer) {
   TxCluster cluster({.nodes = 2, .settings = {.max_in_flight = 0}, .anvil = {"--no-mining"}, .proxied = true});
   cluster.create(0, transfer(signer(0), "first", 1));
-  // Big enough that one batch is more than the kernel's buffers between node and server hold.
+  // One batch is larger than the kernel's buffers between node and server.
   const std::string data = "0x" + std::string(100'000, '0');
   std::vector<Ask> asks;
   const auto ask_for = [&](int first) {
@@ -192,8 +192,8 @@ TEST(tx_takeover, a_node_stopped_with_half_a_pipeline_sent_does_not_hold_its_sig
     asks.insert(asks.end(), some.begin(), some.end());
     return some;
   };
-  // What was sent is held back on its way, in the middle of a statement; then the node stops. It takes some luck to
-  // catch a statement in the middle, so more of them are asked for until one is.
+  // The proxy stops forwarding in the middle of a statement; then the node is suspended. The cut does not always fall
+  // inside a statement, so the test sends more until one does.
   auto& wire = cluster.database_proxy(0);
   std::future<std::vector<Answer>> answers;
   bool caught = false;
@@ -208,12 +208,12 @@ TEST(tx_takeover, a_node_stopped_with_half_a_pipeline_sent_does_not_hold_its_sig
     wire.half_open(Direction::kToServer);
     caught = cluster.sql_becomes(kOpenSessions, "1", 500ms);
   }
-  ASSERT_TRUE(caught) << "nothing was half sent" << cluster.describe();
+  ASSERT_TRUE(caught) << "no statement was cut in the middle" << cluster.describe();
   cluster.node(0).signal(SIGSTOP);
   const auto stopped = Clock::now();
   ASSERT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; }, kTakeover)) << cluster.describe();
   EXPECT_LT(Clock::now() - stopped, kTakeover);
-  EXPECT_EQ(cluster.sql(kOpenSessions), "0") << "the sleeper's session still holds its locks";
+  EXPECT_EQ(cluster.sql(kOpenSessions), "0") << "the suspended node's session still holds its locks";
 
   wire.pass();
   cluster.node(0).resume();
@@ -224,7 +224,7 @@ TEST(tx_takeover, a_node_stopped_with_half_a_pipeline_sent_does_not_hold_its_sig
   expect_done_once(cluster, signer(0), 1 + static_cast<std::int64_t>(asks.size()));
 }
 
-TEST(tx_takeover, a_leader_cut_off_from_the_database_is_replaced_and_comes_back) {
+TEST(tx_takeover, a_leader_cut_off_from_the_database_is_replaced_and_serves_again_when_reconnected) {
   TxCluster cluster({.nodes = 2, .anvil = {"--no-mining"}, .proxied = true});
   for (int i = 0; i < 5; ++i) cluster.create(0, transfer(signer(0), fmt::format("a-{}", i), 1));
   ASSERT_EQ(cluster.leader_of(signer(0)), 0U);
@@ -237,20 +237,20 @@ TEST(tx_takeover, a_leader_cut_off_from_the_database_is_replaced_and_comes_back)
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
 
   cluster.database_proxy(0).pass();
-  cluster.database_proxy(0).cut();  // what came during the blackhole stays unanswered
+  cluster.database_proxy(0).cut();  // statements sent during the blackhole stay unanswered
   cluster.create_by_retrying(0, transfer(signer(0), "a-10", 1));
   EXPECT_EQ(cluster.leader_of(signer(0)), 1U);
   expect_done_once(cluster, signer(0), 11);
 }
 
-TEST(tx_takeover, a_leader_cut_off_from_the_chain_goes_on_accepting) {
+TEST(tx_takeover, a_leader_cut_off_from_the_chain_still_accepts_transactions) {
   TxCluster cluster({.nodes = 2, .proxied = true});
   cluster.create(0, transfer(signer(0), "a-0", 1));
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   cluster.chain_proxy(0).refuse();
   cluster.chain_proxy(0).cut();
   for (int i = 1; i < 5; ++i) cluster.create(i % 2, transfer(signer(0), fmt::format("a-{}", i), 1));
-  // Long enough that a lease that is not renewed would have run out.
+  // Wait until a lease that is not renewed would have expired.
   const auto until = cluster.sql("SELECT clock_timestamp() + interval '4 s'");
   ASSERT_TRUE(cluster.sql_becomes("SELECT clock_timestamp() > '" + until + "'", "t"));
   EXPECT_EQ(cluster.leader_of(signer(0)), 0U);
@@ -259,8 +259,8 @@ TEST(tx_takeover, a_leader_cut_off_from_the_chain_goes_on_accepting) {
   expect_done_once(cluster, signer(0), 5);
 }
 
-TEST(tx_takeover, a_node_that_stops_in_order_gives_its_signers_away_at_once) {
-  // Neither the lease's end nor a look around can be what tells the other.
+TEST(tx_takeover, a_node_that_shuts_down_releases_its_signers_at_once) {
+  // Lease and interval are too long for expiry or polling to explain the takeover: only the release can.
   TxCluster cluster(
       {.nodes = 2, .settings = {.lease_duration = 120s, .renew_interval = 50s}, .anvil = {"--no-mining"}});
   for (int i = 0; i < 5; ++i) cluster.create(0, transfer(signer(0), fmt::format("a-{}", i), 1));
@@ -272,37 +272,37 @@ TEST(tx_takeover, a_node_that_stops_in_order_gives_its_signers_away_at_once) {
   expect_done_once(cluster, signer(0), 5);
 }
 
-// Somebody with psql who keeps a row locked keeps that one, and nothing else.
-TEST(tx_takeover, a_lease_that_a_stranger_locks_keeps_no_other_from_being_adopted) {
+// A psql session that locks a row delays only the work on that row.
+TEST(tx_takeover, a_lease_locked_by_psql_does_not_delay_the_adoption_of_others) {
   TxCluster cluster({.nodes = 2, .anvil = {"--no-mining"}});
   for (std::size_t i = 0; i < 4; ++i) cluster.create(0, transfer(signer(i), "x", 1));
-  interleaving::Session stranger(cluster.dsn(), "psql");
-  stranger.must("BEGIN");
-  stranger.must("SELECT FROM signer_lease WHERE signer = $1 FOR UPDATE", pg::Params::of(signer(2)));
+  interleaving::Session psql(cluster.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("SELECT FROM signer_lease WHERE signer = $1 FOR UPDATE", pg::Params::of(signer(2)));
   cluster.node(0).kill();
   for (const std::size_t i : {0, 1, 3}) {
     EXPECT_TRUE(eventually([&] { return cluster.leader_of(signer(i)) == 1; }, 60s)) << i << cluster.describe();
   }
-  stranger.must("COMMIT");
+  psql.must("COMMIT");
   EXPECT_TRUE(eventually([&] { return cluster.leader_of(signer(2)) == 1; }, 60s)) << cluster.describe();
   cluster.rpc("evm_setIntervalMining", {1});
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
 }
 
-TEST(tx_takeover, a_transaction_that_a_stranger_locks_keeps_no_other_from_its_end) {
+TEST(tx_takeover, a_transaction_locked_by_psql_does_not_delay_the_end_of_others) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   std::vector<std::string> ids;
   for (std::size_t i = 0; i < 4; ++i) ids.push_back(cluster.create(0, transfer(signer(i), "x", 1)));
   for (const auto& id : ids) ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
-  interleaving::Session stranger(cluster.dsn(), "psql");
-  stranger.must("BEGIN");
-  stranger.must("SELECT FROM managed_tx WHERE tx_id = $1::uuid FOR UPDATE", pg::Params::of(ids[2]));
+  interleaving::Session psql(cluster.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("SELECT FROM managed_tx WHERE tx_id = $1::uuid FOR UPDATE", pg::Params::of(ids[2]));
   cluster.mine(4);
   for (const std::size_t i : {0, 1, 3}) {
     EXPECT_TRUE(cluster.becomes(ids[i], "state", "CONFIRMED")) << i << cluster.describe();
   }
   EXPECT_EQ(cluster.column(ids[2], "state"), "TRACKING");
-  stranger.must("COMMIT");
+  psql.must("COMMIT");
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
 }
 
