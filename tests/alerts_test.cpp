@@ -30,7 +30,7 @@ TEST(alerts, are_rules_that_prometheus_accepts) {
   EXPECT_EQ(checked.status.code, 0) << checked.out << checked.err;
 }
 
-TEST(alerts, fire_when_they_should_and_only_then) {
+TEST(alerts, fire_in_the_cases_of_alerts_test_yml_and_only_there) {
   const auto tested = run_command({"promtool", "test", "rules", kCases.string()});
   EXPECT_EQ(tested.status.code, 0) << tested.out << tested.err;
 }
@@ -44,7 +44,7 @@ TEST(alerts, have_a_case_that_fires_and_one_that_does_not) {
 }
 
 // tests/metrics_test.cpp compares docs/metrics.md with a running node.
-TEST(alerts, ask_for_metrics_that_are_documented) {
+TEST(alerts, use_only_documented_metrics) {
   const auto documented =
       names_in(read_file(kRoot / "docs/metrics.md"), std::regex(R"(\n\| `([a-z_]+)` \| [a-z]+ \|)"));
   EXPECT_GT(documented.size(), 50U);

@@ -1,4 +1,4 @@
-// `fencepost signer new|import|list`: keys on the disk of a node.
+// `fencepost signer new|import|list`: the key files of a node.
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// Anvil's first account, as people write it.
+// Anvil's first account with its checksum.
 constexpr auto kAddress = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
 class CliSigner : public testing::Test {
@@ -54,7 +54,7 @@ class CliSigner : public testing::Test {
   fs::path key_file_ = dir_ / "key";
 };
 
-TEST_F(CliSigner, a_new_key_is_in_a_file_that_others_can_open_and_other_users_cannot_read) {
+TEST_F(CliSigner, a_new_key_file_can_be_opened_by_cast_and_only_read_by_its_owner) {
   const auto made = signer({"new", "--password-file", password_file_.string(), "--json"});
   ASSERT_EQ(made.status.code, 0) << made.err;
   const auto facts = json::parse(made.out);
@@ -72,9 +72,9 @@ TEST_F(CliSigner, a_new_key_is_in_a_file_that_others_can_open_and_other_users_ca
   EXPECT_EQ(key_files().size(), 2U);
 }
 
-TEST_F(CliSigner, lists_what_is_there_without_a_password) {
+TEST_F(CliSigner, list_shows_key_files_without_a_password) {
   const auto none = signer({"list"});
-  EXPECT_EQ(none.status.code, 2) << "there is no such directory";
+  EXPECT_EQ(none.status.code, 2) << "the directory does not exist";
   fs::create_directory(keys_);
   const auto empty = signer({"list"});
   EXPECT_EQ(empty.status.code, 0) << empty.err;
@@ -104,7 +104,7 @@ TEST_F(CliSigner, imports_a_key_from_a_file_a_pipe_and_another_key_file) {
 
   const auto file = key_files().at(0);
   const auto twice = import_key();
-  EXPECT_EQ(twice.status.code, 1) << "a second file of the same key would only confuse";
+  EXPECT_EQ(twice.status.code, 1) << "the key already has a file";
   EXPECT_THAT(twice.err, HasSubstr(file.filename().string()));
   EXPECT_EQ(key_files().size(), 1U);
 
@@ -122,7 +122,7 @@ TEST_F(CliSigner, imports_a_key_from_a_file_a_pipe_and_another_key_file) {
   EXPECT_EQ(json::parse(moved.out).at("address").as_string(), kAddress);
 }
 
-TEST_F(CliSigner, what_cannot_be_imported_leaves_nothing_and_shows_no_secret) {
+TEST_F(CliSigner, a_failed_import_writes_no_file_and_shows_no_secret) {
   const auto with_password = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "import");
     arguments.insert(arguments.end(), {"--password-file", password_file_.string()});
@@ -146,7 +146,7 @@ TEST_F(CliSigner, what_cannot_be_imported_leaves_nothing_and_shows_no_secret) {
   EXPECT_TRUE(key_files().empty());
 }
 
-TEST_F(CliSigner, without_a_password_and_a_terminal_it_says_how_to_give_one) {
+TEST_F(CliSigner, without_a_password_and_a_terminal_the_error_says_how_to_give_one) {
   const auto nothing = run_command({"setsid", "--wait", fencepost_program(), "signer", "new", "--keystore-dir", keys_});
   EXPECT_EQ(nothing.status.code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("--password-file"));
@@ -157,7 +157,7 @@ TEST_F(CliSigner, without_a_password_and_a_terminal_it_says_how_to_give_one) {
   EXPECT_TRUE(key_files().empty());
 }
 
-TEST_F(CliSigner, on_a_terminal_it_asks_for_the_password_twice_and_does_not_show_it) {
+TEST_F(CliSigner, on_a_terminal_the_password_is_asked_for_twice_and_not_shown) {
   const std::vector<std::string> command{fencepost_program(), "signer", "new", "--keystore-dir", keys_.string()};
   Terminal mistyped(command);
   ASSERT_TRUE(mistyped.shows("Password for the key file: ")) << mistyped.screen();
@@ -180,7 +180,7 @@ TEST_F(CliSigner, on_a_terminal_it_asks_for_the_password_twice_and_does_not_show
   EXPECT_THAT(typed.screen(), HasSubstr(address));
 }
 
-TEST_F(CliSigner, a_node_signs_with_the_keys_of_its_directory) {
+TEST_F(CliSigner, a_node_signs_with_the_keys_of_its_keystore_directory) {
   const auto made = signer({"new", "--password-file", password_file_.string(), "--json"});
   ASSERT_EQ(made.status.code, 0) << made.err;
   const std::string address(json::parse(made.out).at("address").as_string());
@@ -206,7 +206,7 @@ TEST_F(CliSigner, a_node_signs_with_the_keys_of_its_directory) {
   const auto stored = cluster.sql("SELECT signer FROM signer_lease");
   EXPECT_THAT(listed.out, ContainsRegex("\n" + stored + " +31337 +node0/[0-9a-f]+ +1 +1 .* 0.99[0-9]+ ether"));
   const auto of_files = fencepost({"signer", "list", "--keystore-dir", keys_.string()}, api);
-  EXPECT_THAT(of_files.out, StartsWith("ADDRESS")) << "a directory that is given is what is listed";
+  EXPECT_THAT(of_files.out, StartsWith("ADDRESS")) << "--keystore-dir must list the directory, not the node's signers";
 }
 
 TEST_F(CliSigner, a_balance_is_null_when_the_chain_does_not_answer) {
@@ -220,7 +220,8 @@ TEST_F(CliSigner, a_balance_is_null_when_the_chain_does_not_answer) {
   cluster.chain_proxy(0).blackhole();
   EXPECT_TRUE(signers().at("items").at(0).at("balance").is_null());
   const auto plain = ask({.url = cluster.node(0).url("/api/v1/signers"), .key = cluster.key()}).json();
-  EXPECT_FALSE(plain.at("items").at(0).as_object().contains("balance")) << "only where it is asked for";
+  EXPECT_FALSE(plain.at("items").at(0).as_object().contains("balance"))
+      << "balances must only be there if the caller asks for them";
   const auto bad = ask({.url = cluster.node(0).url("/api/v1/signers?balances=yes"), .key = cluster.key()});
   EXPECT_EQ(bad.status, 400U);
 }

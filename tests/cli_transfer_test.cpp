@@ -1,4 +1,4 @@
-// `fencepost transfer …`, as a person at a terminal and a script meet it: a real node, a real PostgreSQL.
+// `fencepost transfer …` as people and scripts use it, with a real node and a real PostgreSQL.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-constexpr auto kNobody = "01890000-0000-7000-8000-000000000000";
+constexpr auto kUnknownId = "01890000-0000-7000-8000-000000000000";
 
 class CliTransfer : public testing::Test {
  protected:
@@ -45,7 +45,7 @@ class CliTransfer : public testing::Test {
     all.insert(all.end(), arguments.begin(), arguments.end());
     return fencepost(all, {"FENCEPOST_URL=" + url(), "FENCEPOST_API_KEY=" + key_});
   }
-  // What it printed, of a command that must succeed.
+  // Returns the output of a command that must succeed.
   std::string out_of(const std::vector<std::string>& arguments) {
     const auto done = run(arguments);
     EXPECT_EQ(done.status.code, 0) << done.out << done.err;
@@ -68,7 +68,7 @@ class CliTransfer : public testing::Test {
   std::optional<RunningFencepost> node_;
 };
 
-// Of what was shown for a person: what follows the label in its line.
+// Returns the value after the label `name` in text output; empty if there is no such label.
 std::string fact(const std::string& shown, const std::string& name) {
   std::istringstream lines(shown);
   for (std::string line; std::getline(lines, line);) {
@@ -83,19 +83,20 @@ std::vector<std::string> send(const std::string& amount, const std::string& mode
   return all;
 }
 
-TEST_F(CliTransfer, money_is_made_moved_and_accounted_for) {
+TEST_F(CliTransfer, mint_send_statement_and_burn_show_the_right_balances) {
   const auto minted = run({"mint", "--guild", "7", "--member", "1", "--amount", "100", "--reason", "prize"});
   ASSERT_EQ(minted.status.code, 0) << minted.err;
   EXPECT_EQ(fact(minted.out, "balance"), "100");
-  EXPECT_THAT(minted.err, StartsWith("key ")) << "so that a lost answer can be asked for again";
+  EXPECT_THAT(minted.err, StartsWith("key ")) << "the caller needs the key to retry after a lost answer";
 
   const auto sent = run(send("40", "sync", {"--key", "rent-1", "--reason", "rent"}));
   ASSERT_EQ(sent.status.code, 0) << sent.err;
-  EXPECT_THAT(sent.err, IsEmpty()) << "the key was given, so there is nothing to remember";
+  EXPECT_THAT(sent.err, IsEmpty()) << "the caller gave the key and knows it";
   EXPECT_EQ(fact(sent.out, "status"), "completed");
   EXPECT_EQ(fact(sent.out, "balance of payer"), "60");
   EXPECT_EQ(fact(sent.out, "balance of payee"), "40");
-  EXPECT_EQ(out_of(send("40", "sync", {"--key", "rent-1", "--reason", "rent"})), sent.out) << "and nothing moved twice";
+  EXPECT_EQ(out_of(send("40", "sync", {"--key", "rent-1", "--reason", "rent"})), sent.out)
+      << "the retry must return the first transfer";
   const auto ledger_id = fact(sent.out, "ledger id");
   EXPECT_EQ(fact(out_of({"get", fact(sent.out, "transfer")}), "ledger id"), ledger_id);
 
@@ -104,7 +105,7 @@ TEST_F(CliTransfer, money_is_made_moved_and_accounted_for) {
   EXPECT_EQ(std::ranges::count(statement, '\n'), 3);
   EXPECT_THAT(out_of({"statement", "--guild", "7", "--member", "1", "--limit", "1"}), HasSubstr("there are more"));
   EXPECT_EQ(json_of({"statement", "--guild", "7", "--member", "0"}).at("items").as_array().size(), 1U)
-      << "where it came from";
+      << "member 0 is the source of minted money";
   const auto csv = run({"statement", "--guild", "7", "--member", "1", "--csv", "--limit", "1"});
   EXPECT_THAT(csv.out, StartsWith("ledgerId,createdAt,kind,"));
   EXPECT_THAT(csv.out, HasSubstr(",transfer,-40,60,2,"));
@@ -116,7 +117,7 @@ TEST_F(CliTransfer, money_is_made_moved_and_accounted_for) {
   EXPECT_EQ(fact(burnt, "balance"), "25");
 }
 
-TEST_F(CliTransfer, a_refusal_says_why_with_its_facts) {
+TEST_F(CliTransfer, a_refused_transfer_reports_its_code_and_details) {
   mint("1", "100");
   const auto poor = run(send("150", "sync"));
   EXPECT_EQ(poor.status.code, 1);
@@ -133,7 +134,7 @@ TEST_F(CliTransfer, a_refusal_says_why_with_its_facts) {
   EXPECT_THAT(other.err, HasSubstr("idempotency_conflict"));
 }
 
-TEST_F(CliTransfer, a_transfer_of_the_pool_is_listed_watched_and_cancelled) {
+TEST_F(CliTransfer, a_pool_transfer_is_listed_watched_and_cancelled) {
   EXPECT_EQ(out_of({"list", "--guild", "7"}), "no transfers\n");
   const auto waiting = out_of(send("40", "pool", {"--expires-hours", "2", "--reason", "rent"}));
   const auto id = fact(waiting, "transfer");
@@ -161,7 +162,7 @@ TEST_F(CliTransfer, a_transfer_of_the_pool_is_listed_watched_and_cancelled) {
   EXPECT_THAT(done.out, ContainsRegex("^transfer [-0-9a-f]+\n(.*\n)*.*  completed  ledger id [0-9]+\n$"));
 }
 
-TEST_F(CliTransfer, the_audit_says_by_its_exit_code_whether_all_money_is_there) {
+TEST_F(CliTransfer, the_exit_code_of_audit_says_whether_the_books_balance) {
   mint("1", "100");
   const auto holds = run({"audit"});
   EXPECT_EQ(holds.status.code, 0) << holds.out << holds.err;
@@ -176,10 +177,10 @@ TEST_F(CliTransfer, the_audit_says_by_its_exit_code_whether_all_money_is_there) 
   EXPECT_EQ(json::parse(for_scripts.out).at("ok"), false);
 }
 
-TEST_F(CliTransfer, what_goes_wrong_says_so_and_has_its_exit_code) {
+TEST_F(CliTransfer, each_failure_has_its_message_and_exit_code) {
   const struct {
     int exit_code;
-    std::string told;  // on stderr
+    std::string message;  // on stderr
     std::vector<std::string> arguments;
   } cases[] = {
       {2, "--guild is required", {"send"}},
@@ -190,15 +191,15 @@ TEST_F(CliTransfer, what_goes_wrong_says_so_and_has_its_exit_code) {
       {2, "got '9223372036854775808'", send("9223372036854775808", "sync")},
       {2, "--mode", send("1", "later")},
       {2, "--wait", send("1", "pool", {"--timeout", "5s"})},
-      {2, "expected a duration", {"watch", kNobody, "--timeout", "soon"}},
+      {2, "expected a duration", {"watch", kUnknownId, "--timeout", "soon"}},
       {2, "field: expiresHours", send("1", "sync", {"--expires-hours", "2"})},
       {2, "field: targetId", {"send", "--guild", "7", "--from", "1", "--to", "1", "--amount", "1"}},
       {2, "parameter: status", {"list", "--guild", "7", "--status", "lost"}},
       {2, "--reason is required", {"mint", "--guild", "7", "--member", "1", "--amount", "1"}},
       {2, "got '0'", {"mint", "--guild", "7", "--member", "0", "--amount", "1", "--reason", "r"}},
-      {5, "no_such_transfer", {"get", kNobody}},
-      {5, "no_such_transfer", {"watch", kNobody}},
-      {5, "no_such_transfer", {"cancel", kNobody}},
+      {5, "no_such_transfer", {"get", kUnknownId}},
+      {5, "no_such_transfer", {"watch", kUnknownId}},
+      {5, "no_such_transfer", {"cancel", kUnknownId}},
       {5, "no_such_account", {"statement", "--guild", "7", "--member", "1"}},
       {5, "no_such_account", {"statement", "--guild", "7", "--member", "1", "--csv"}},
       {1, "bad_api_key", {"audit", "--api-key", "fp_wrong"}},
@@ -208,7 +209,7 @@ TEST_F(CliTransfer, what_goes_wrong_says_so_and_has_its_exit_code) {
     SCOPED_TRACE(fmt::format("fencepost transfer {}", fmt::join(c.arguments, " ")));
     const auto failed = run(c.arguments);
     EXPECT_EQ(failed.status.code, c.exit_code) << failed.out << failed.err;
-    EXPECT_THAT(failed.err, HasSubstr(c.told));
+    EXPECT_THAT(failed.err, HasSubstr(c.message));
     EXPECT_THAT(failed.out, IsEmpty());
   }
   EXPECT_EQ(db_.exec("SELECT count(*) FROM economy.transactions"), "0");

@@ -1,4 +1,4 @@
-// `fencepost tx …` and the operator's verbs, as a person at a terminal and a script meet them.
+// `fencepost tx …` and the operator's commands as people and scripts use them.
 #include <sstream>
 
 #include <fmt/format.h>
@@ -24,8 +24,8 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr auto kNobody = "01890000-0000-7000-8000-000000000000";
-// Anvil's first account, as people write it; and with a digit of the wrong case.
+constexpr auto kUnknownId = "01890000-0000-7000-8000-000000000000";
+// Anvil's first account with its checksum, and with one letter of the wrong case.
 constexpr auto kWritten = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 constexpr auto kMistyped = "0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
@@ -37,7 +37,7 @@ Finished run(TxCluster& cluster, std::vector<std::string> arguments) {
   return fencepost(std::move(arguments), api_of(cluster));
 }
 
-// What it printed, of a command that must succeed.
+// Returns the output of a command that must succeed.
 std::string out_of(TxCluster& cluster, std::vector<std::string> arguments) {
   const auto done = run(cluster, std::move(arguments));
   EXPECT_EQ(done.status.code, 0) << done.out << done.err;
@@ -58,7 +58,7 @@ std::string send_one(TxCluster& cluster, const std::string& request_id) {
   return std::string(json_of(cluster, send(request_id)).at("txId").as_string());
 }
 
-// What follows the label in its line; empty when no line begins with it.
+// Returns the rest of the line that begins with the label; empty if there is no such line.
 std::string after_label(const std::string& text, const std::string& label) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -67,12 +67,12 @@ std::string after_label(const std::string& text, const std::string& label) {
   return "";
 }
 
-// Of a transaction shown for a person.
+// Returns the value of a field in text output.
 std::string fact(const std::string& shown, const std::string& name) {
   return after_label(shown, name + "  ");
 }
 
-// Of the error on stderr.
+// Returns the error code printed on stderr.
 std::string code_of(const Finished& failed) {
   return after_label(failed.err, "  code: ");
 }
@@ -86,7 +86,7 @@ TEST(cli_tx, a_transaction_is_sent_followed_and_looked_up) {
   TxCluster cluster;
   const auto sent = run(cluster, with(send("invoice 7", "1.5ether"), {"--wait", "confirmed", "--timeout", "60s"}));
   ASSERT_EQ(sent.status.code, 0) << sent.out << sent.err << cluster.describe();
-  EXPECT_THAT(sent.err, IsEmpty()) << "the name was given, so there is nothing to remember";
+  EXPECT_THAT(sent.err, IsEmpty()) << "the caller gave the request id and knows it";
   ASSERT_THAT(sent.out, StartsWith("transaction "));
   const auto id = sent.out.substr(12, 36);
   EXPECT_THAT(sent.out, ContainsRegex("\n..:..:..\\....  ALLOCATED .*node0.* #1\n"));
@@ -115,7 +115,7 @@ TEST(cli_tx, a_transaction_is_sent_followed_and_looked_up) {
   EXPECT_GE(json_of(cluster, {"tx", "history", id}).at("items").as_array().size(), 4U);
 }
 
-TEST(cli_tx, asking_again_under_the_same_name_sends_nothing_twice) {
+TEST(cli_tx, a_retry_with_the_same_request_id_sends_nothing_twice) {
   TxCluster cluster;
   const auto id = send_one(cluster, "once");
   EXPECT_EQ(send_one(cluster, "once"), id);
@@ -132,7 +132,7 @@ TEST(cli_tx, asking_again_under_the_same_name_sends_nothing_twice) {
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "2");
 }
 
-TEST(cli_tx, lists_what_is_asked_for) {
+TEST(cli_tx, list_filters_by_signer_state_and_limit) {
   TxCluster cluster;
   EXPECT_EQ(out_of(cluster, {"tx", "list"}), "no transactions\n");
   std::vector<std::string> ids;
@@ -150,13 +150,13 @@ TEST(cli_tx, lists_what_is_asked_for) {
   const auto& of_one = page.at("items").as_array();
   ASSERT_EQ(of_one.size(), 3U);
   EXPECT_TRUE(json_of(cluster, {"tx", "list", "--limit", "2"}).at("nextCursor").is_string());
-  EXPECT_EQ(of_one[0].at("txId").as_string(), ids[2]) << "the newest is the first";
+  EXPECT_EQ(of_one[0].at("txId").as_string(), ids[2]) << "the newest comes first";
   EXPECT_EQ(out_of(cluster, {"tx", "list", "--state", "stuck"}), "no transactions\n");
   EXPECT_EQ(run(cluster, {"tx", "list", "--state", "LOST"}).status.code, 2);
   EXPECT_EQ(run(cluster, {"tx", "list", "--signer", kMistyped}).status.code, 2);
 }
 
-TEST(cli_tx, a_watch_says_by_its_exit_code_how_it_ended) {
+TEST(cli_tx, the_exit_code_of_watch_says_how_the_transaction_ended) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   const auto id = send_one(cluster, "watched");
   ASSERT_EQ(run(cluster, {"tx", "watch", id, "--until", "submitted", "--timeout", "30s"}).status.code, 0);
@@ -174,7 +174,7 @@ TEST(cli_tx, a_watch_says_by_its_exit_code_how_it_ended) {
   EXPECT_EQ(documents.front().at("step").at("to").as_string(), "ALLOCATED");
   EXPECT_EQ(documents.back().at("tx").at("state").as_string(), "CONFIRMED");
 
-  // Creates a contract whose constructor reverts. Only with gas given is it sent at all.
+  // Creates a contract whose constructor reverts. The node sends it only if gas is given.
   const std::vector<std::string> bad{"tx", "send", "--signer", kWritten, "--data", "0x60006000fd"};
   const auto foreseen = run(cluster, bad);
   EXPECT_EQ(foreseen.status.code, 1);
@@ -185,7 +185,7 @@ TEST(cli_tx, a_watch_says_by_its_exit_code_how_it_ended) {
   EXPECT_THAT(reverted.out, HasSubstr("FAILED_FINAL (reverted)"));
 }
 
-TEST(cli_tx, on_a_terminal_the_life_of_a_transaction_is_drawn_as_it_happens) {
+TEST(cli_tx, on_a_terminal_watch_draws_the_states_as_they_change) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   const auto id = send_one(cluster, "drawn");
   auto env = api_of(cluster);
@@ -201,11 +201,11 @@ TEST(cli_tx, on_a_terminal_the_life_of_a_transaction_is_drawn_as_it_happens) {
   EXPECT_EQ(terminal.end(), 0);
 }
 
-TEST(cli_tx, what_goes_wrong_says_so_and_has_its_exit_code) {
+TEST(cli_tx, each_failure_has_its_message_and_exit_code) {
   TxCluster cluster;
   const struct {
     int exit_code;
-    std::string told;  // on stderr
+    std::string message;  // on stderr
     std::vector<std::string> arguments;
   } cases[] = {
       {2, "--signer is required", {"tx", "send"}},
@@ -218,14 +218,14 @@ TEST(cli_tx, what_goes_wrong_says_so_and_has_its_exit_code) {
       {2, "--wait", with(send("x"), {"--wait", "forever"})},
       {2, "--wait", with(send("x"), {"--timeout", "5s"})},
       {2, "txId", {"tx", "get", "seven"}},
-      {2, "expected a duration", {"tx", "watch", kNobody, "--timeout", "soon"}},
-      {2, "--reason is required", {"tx", "cancel", kNobody}},
-      {2, "bad_hash", {"tx", "record-hash", kNobody, "--hash", "0x12", "--reason", "r"}},
+      {2, "expected a duration", {"tx", "watch", kUnknownId, "--timeout", "soon"}},
+      {2, "--reason is required", {"tx", "cancel", kUnknownId}},
+      {2, "bad_hash", {"tx", "record-hash", kUnknownId, "--hash", "0x12", "--reason", "r"}},
       {2, "checksum", {"signer", "accept-reconcile", kMistyped, "--reason", "r"}},
-      {5, "no_such_tx", {"tx", "get", kNobody}},
-      {5, "no_such_tx", {"tx", "history", kNobody}},
-      {5, "no_such_tx", {"tx", "watch", kNobody}},
-      {5, "no_such_tx", {"tx", "rebroadcast", kNobody, "--reason", "r"}},
+      {5, "no_such_tx", {"tx", "get", kUnknownId}},
+      {5, "no_such_tx", {"tx", "history", kUnknownId}},
+      {5, "no_such_tx", {"tx", "watch", kUnknownId}},
+      {5, "no_such_tx", {"tx", "rebroadcast", kUnknownId, "--reason", "r"}},
       {5, "no_such_signer", {"signer", "fill-nonce", recipient(), "--nonce", "0", "--reason", "r"}},
       {5, "check that 'fencepost up' is running in that directory", {"tx", "list", "--data-dir", "/nowhere"}},
       {1, "bad_api_key", {"tx", "list", "--api-key", "fp_wrong"}},
@@ -235,7 +235,7 @@ TEST(cli_tx, what_goes_wrong_says_so_and_has_its_exit_code) {
     SCOPED_TRACE(fmt::format("fencepost {}", fmt::join(c.arguments, " ")));
     const auto failed = run(cluster, c.arguments);
     EXPECT_EQ(failed.status.code, c.exit_code) << failed.out << failed.err;
-    EXPECT_THAT(failed.err, HasSubstr(c.told));
+    EXPECT_THAT(failed.err, HasSubstr(c.message));
     EXPECT_THAT(failed.out, IsEmpty());
     EXPECT_THAT(failed.err, Not(HasSubstr(cluster.key())));
   }
@@ -246,7 +246,7 @@ TEST(cli_tx, what_goes_wrong_says_so_and_has_its_exit_code) {
   EXPECT_THAT(fencepost({"--help"}).out, HasSubstr("Exit codes:"));
 }
 
-TEST(cli_tx, a_key_is_bound_to_signers_written_in_any_form) {
+TEST(cli_tx, a_key_can_be_bound_to_a_signer_with_a_checksummed_address) {
   TxCluster cluster;
   const auto create = [&](const std::string& address) {
     return fencepost({"apikey", "create", "--config", cluster.node(0).config().string(), "--json", "--label", "mine",
@@ -271,7 +271,7 @@ TEST(cli_tx, a_key_is_bound_to_signers_written_in_any_form) {
   EXPECT_THAT(no_operator.err, HasSubstr("tx:operate"));
 }
 
-TEST(cli_tx, an_operator_fixes_what_is_stuck) {
+TEST(cli_tx, an_operator_rebroadcasts_and_cancels_a_stuck_transaction) {
   TxCluster cluster({.settings = {.resubmit_interval = 60s, .stuck_after = 500ms}, .anvil = {"--no-mining"}});
   const auto id = send_one(cluster, "stuck");
   ASSERT_TRUE(cluster.becomes(id, "state", "STUCK")) << cluster.describe();
@@ -338,7 +338,7 @@ TEST(cli_tx, an_operator_fixes_a_signers_nonces) {
   EXPECT_EQ(cluster.mined_count(signer(0)), 3);
 }
 
-TEST(cli_tx, an_operator_at_the_wrong_node_is_told_which_is_the_right_one) {
+TEST(cli_tx, an_operator_command_at_another_node_reports_the_leaders_url) {
   TxCluster cluster({.nodes = 2, .anvil = {"--no-mining"}});
   const auto id = send_one(cluster, "led by the first");
   ASSERT_EQ(cluster.leader_of(signer(0)), 0U);

@@ -44,7 +44,7 @@ Result<json::value> rpc(const DevChain& chain, const std::string& method, json::
   return run_blocking(send_rpc(chain.rpc_url(), method, std::move(params)));
 }
 
-// -1 when it does not answer.
+// Returns -1 if the chain does not answer.
 std::int64_t block_number(const DevChain& chain) {
   const auto number = rpc(chain, "eth_blockNumber");
   return number ? std::stoll(std::string(number->as_string()), nullptr, 16) : -1;
@@ -75,7 +75,7 @@ std::unique_ptr<DevChain> started(const DevChain::Options& options) {
   return std::move(*chain);
 }
 
-TEST(dev_chain, has_ten_accounts_and_its_chain_id_and_mines_by_itself) {
+TEST(dev_chain, has_ten_accounts_and_its_chain_id_and_mines_at_intervals) {
   const TempDir dir;
   const auto chain = started(options_in(dir));
   EXPECT_EQ(chain->accounts().size(), 10U);
@@ -86,7 +86,7 @@ TEST(dev_chain, has_ten_accounts_and_its_chain_id_and_mines_by_itself) {
   EXPECT_TRUE(eventually([&] { return block_number(*chain) >= 2; }));
 }
 
-TEST(dev_chain, goes_on_where_it_stopped) {
+TEST(dev_chain, continues_from_its_saved_state) {
   const TempDir dir;
   std::string sent;
   pid_t pid = 0;
@@ -98,18 +98,19 @@ TEST(dev_chain, goes_on_where_it_stopped) {
     sent = rpc(*chain, "eth_sendTransaction", {transfer}).value().as_string();
     mine(*chain, 50);
   }
-  EXPECT_FALSE(process_info(pid)) << "it ends with its owner";
+  EXPECT_FALSE(process_info(pid)) << "anvil must end with its owner";
   const auto chain = started(options_in(dir));
   EXPECT_GE(block_number(*chain), 50);
   EXPECT_EQ(rpc(*chain, "eth_getBalance", {"0x00000000000000000000000000000000000000aa", "latest"}).value(), "0x7");
-  EXPECT_TRUE(rpc(*chain, "eth_getTransactionReceipt", {sent}).value().is_object()) << "old receipts are kept";
+  EXPECT_TRUE(rpc(*chain, "eth_getTransactionReceipt", {sent}).value().is_object())
+      << "the receipt must survive a restart";
 }
 
-TEST(dev_chain, is_started_again_with_recent_state_when_it_is_killed) {
+TEST(dev_chain, is_restarted_with_recent_state_when_anvil_is_killed) {
   const TempDir dir;
   const auto chain = started(options_in(dir));
   mine(*chain, 50);
-  // The copy, which is never half written: anvil may be killed in the middle of its next dump.
+  // Check the copy, which is never half written: anvil may be killed in the middle of its next dump.
   const auto copy = dir / "anvil/state.good.json";
   ASSERT_TRUE(eventually([&] { return read_all(copy).contains("\"best_block_number\":5"); })) << "written every 5 s";
   const pid_t first = chain->pid();
@@ -118,26 +119,26 @@ TEST(dev_chain, is_started_again_with_recent_state_when_it_is_killed) {
   ASSERT_TRUE(eventually([&] { return chain->restarts() == 1 && block_number(*chain) >= 50; }));
   EXPECT_NE(chain->pid(), first);
   EXPECT_EQ(chain->rpc_url(), url);
-  EXPECT_TRUE(chain->healthy()) << "one death is none";
+  EXPECT_TRUE(chain->healthy()) << "a single restart must not count as unhealthy";
 }
 
-TEST(dev_chain, goes_on_from_its_own_genesis_when_its_first_dump_is_cut_off) {
+TEST(dev_chain, keeps_its_genesis_when_its_first_dump_is_truncated) {
   const TempDir dir;
   const auto chain = started(options_in(dir));
   const auto genesis = block_hash(*chain, 0);
-  // Until a chain that starts anew would have another genesis: its time is in seconds.
+  // Wait until a new chain would have another genesis: its timestamp is in seconds.
   ASSERT_TRUE(eventually([&] { return block_number(*chain) >= 2; }));
   const auto state = dir / "anvil/state.json";
   const std::string cut = R"({"block":{"number":"0x2"},"accounts":{"0x)";
-  ::kill(chain->pid(), SIGSTOP);  // so that no dump of its own comes between
+  ::kill(chain->pid(), SIGSTOP);  // so that anvil writes no dump of its own
   std::ofstream(state, std::ios::binary | std::ios::trunc) << cut;
   ::kill(chain->pid(), SIGKILL);
   ASSERT_TRUE(eventually([&] { return chain->restarts() == 1 && block_number(*chain) >= 0; }));
   EXPECT_EQ(read_all(dir / "anvil/state.broken.json"), cut);
-  EXPECT_EQ(block_hash(*chain, 0), genesis) << "the chain started anew";
+  EXPECT_EQ(block_hash(*chain, 0), genesis) << "a new chain was started";
 }
 
-TEST(dev_chain, has_a_copy_of_each_dump_before_the_next_is_written) {
+TEST(dev_chain, copies_each_dump_before_the_next_is_written) {
   const TempDir dir;
   const auto chain = started(options_in(dir));
   const auto best_block = [&](const char* name) -> std::int64_t {
@@ -153,7 +154,7 @@ TEST(dev_chain, has_a_copy_of_each_dump_before_the_next_is_written) {
   EXPECT_GE(best_block("anvil/state.good.json"), first);
 }
 
-TEST(dev_chain, loses_nothing_when_its_owner_is_killed) {
+TEST(dev_chain, loses_no_block_when_its_owner_is_killed) {
   const TempDir dir;
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
@@ -174,10 +175,10 @@ TEST(dev_chain, loses_nothing_when_its_owner_is_killed) {
 
   const auto chain = started(options_in(dir));
   EXPECT_GE(block_number(*chain), 50);
-  EXPECT_FALSE(process_info(anvil)) << "the one that was left is gone";
+  EXPECT_FALSE(process_info(anvil)) << "the orphaned anvil still runs";
 }
 
-TEST(dev_chain, stops_one_that_was_left_on_its_state) {
+TEST(dev_chain, stops_an_orphaned_anvil_that_uses_its_state) {
   const TempDir dir;
   const auto state = (dir / "anvil/state.json").string();
   fs::create_directories(dir / "anvil");
@@ -187,7 +188,7 @@ TEST(dev_chain, stops_one_that_was_left_on_its_state) {
   EXPECT_FALSE(left->running());
 }
 
-// A run whose state, with `blocks`, is accepted by the next run, which therefore keeps a copy of it.
+// Writes a state with `blocks` blocks and has a second run accept it, so that a good copy exists. Returns the state.
 std::string make_good_state(const TempDir& dir, int blocks) {
   {
     const auto chain = started(options_in(dir));
@@ -197,7 +198,7 @@ std::string make_good_state(const TempDir& dir, int blocks) {
   return read_all(dir / "anvil/state.json");
 }
 
-TEST(dev_chain, a_damaged_state_gives_way_to_the_last_good_one) {
+TEST(dev_chain, a_damaged_state_is_replaced_by_the_last_good_one) {
   const TempDir dir;
   const auto whole = make_good_state(dir, 50);
   const auto half = whole.substr(0, whole.size() / 2);
@@ -207,7 +208,7 @@ TEST(dev_chain, a_damaged_state_gives_way_to_the_last_good_one) {
   EXPECT_EQ(read_all(dir / "anvil/state.broken.json"), half);
 }
 
-TEST(dev_chain, a_state_that_anvil_refuses_gives_way_to_the_last_good_one) {
+TEST(dev_chain, a_state_that_anvil_refuses_is_replaced_by_the_last_good_one) {
   const TempDir dir;
   make_good_state(dir, 50);
   std::ofstream(dir / "anvil/state.json") << R"({"whole":"but not a state"})";
@@ -216,7 +217,7 @@ TEST(dev_chain, a_state_that_anvil_refuses_gives_way_to_the_last_good_one) {
   EXPECT_EQ(read_all(dir / "anvil/state.broken.json"), R"({"whole":"but not a state"})");
 }
 
-TEST(dev_chain, starts_anew_when_no_state_is_good) {
+TEST(dev_chain, starts_a_new_chain_when_no_state_is_good) {
   const TempDir dir;
   fs::create_directories(dir / "anvil");
   for (const auto* name : {"anvil/state.json", "anvil/state.good.json"}) {
@@ -226,7 +227,7 @@ TEST(dev_chain, starts_anew_when_no_state_is_good) {
   EXPECT_GE(block_number(*chain), 0);
 }
 
-TEST(dev_chain, takes_another_port_when_the_wanted_one_is_taken) {
+TEST(dev_chain, uses_another_port_when_the_configured_one_is_taken) {
   const TempDir dir;
   asio::io_context context;
   const asio::ip::tcp::acceptor taken(context, {asio::ip::address_v4::loopback(), 0});
@@ -243,10 +244,10 @@ TEST(dev_chain, a_second_owner_is_refused) {
   const auto second = DevChain::start(options_in(dir));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, "data_dir_in_use");
-  EXPECT_GE(block_number(*chain), 0) << "the first one is not disturbed";
+  EXPECT_GE(block_number(*chain), 0) << "the first chain must still answer";
 }
 
-TEST(dev_chain, is_unhealthy_when_it_dies_again_and_again_and_healthy_when_it_stays) {
+TEST(dev_chain, is_unhealthy_after_repeated_crashes_and_healthy_once_it_keeps_running) {
   const TempDir dir;
   const auto sick = dir / "sick";
   auto options = options_in(dir);
@@ -267,7 +268,7 @@ TEST(dev_chain, is_unhealthy_when_it_dies_again_and_again_and_healthy_when_it_st
   EXPECT_GE(block_number(*chain), 0);
 }
 
-TEST(dev_chain, says_why_it_does_not_start) {
+TEST(dev_chain, reports_why_it_does_not_start) {
   const TempDir dir;
   auto options = options_in(dir);
   options.program = dir / "broken";
@@ -295,7 +296,7 @@ TEST(dev_chain, finds_the_native_program_behind_the_wrapper) {
   for (const auto& file : {native, scope / "anvil/bin.mjs"}) fs::permissions(file, fs::perms::owner_all);
   fs::create_symlink(scope / "anvil/bin.mjs", dir / "bin/anvil");
 
-  // Where neither the working directory nor the program is inside a tree that has one of its own.
+  // Runs find_anvil() in the given working directory, with only the wrapper in PATH.
   const auto probe = [&](const fs::path& working_dir) {
     const auto before = fs::current_path();
     fs::current_path(working_dir);

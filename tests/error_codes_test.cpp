@@ -21,13 +21,13 @@ namespace {
 namespace fs = std::filesystem;
 using Codes = std::set<std::string>;
 
-// The modules whose errors a request can meet. The others (config, doctor, dev, cli) only talk to a terminal.
+// The modules whose errors can reach an HTTP answer. The others (config, doctor, dev, cli) report to a terminal only.
 constexpr std::string_view kModules[] = {"base",   "runtime", "pg",       "http", "evm", "identity",
                                          "outbox", "cluster", "transfer", "tx",   "node"};
 
-// Codes of those modules that never leave the process as they are: an answer has another code in their place.
+// Codes of those modules that no answer contains: another code replaces them.
 const Codes kNeverAnswered = {
-    // Of the HTTP client and of JSON-RPC: rpc_unavailable, not_leader or outcome_unknown stand for them.
+    // HTTP client and JSON-RPC: answered as rpc_unavailable, not_leader or outcome_unknown.
     "bad_ca_file",
     "bad_header",
     "bad_reply",
@@ -43,29 +43,29 @@ const Codes kNeverAnswered = {
     "timeout",
     "tls_failed",
     "wrong_chain",
-    // Of the block follower and the submitter, which are workers.
+    // Block follower and submitter: workers, which answer no requests.
     "blocks_missing",
     "chain_moved",
     "endpoint_syncing",
     "not_linked",
     "signer_unavailable",
-    // Of readers of single values: bad_request or invalid_parameter stand for them, with the field.
+    // Parsers of single values: answered as bad_request or invalid_parameter, with the field.
     "bad_duration",
     "bad_uint256",
     "bad_uuid",
     "json_too_large",
-    // Of the schema: /readyz says not_ready, with the code in `cause`.
+    // Schema: /readyz answers not_ready, with the code in `cause`.
     "database_newer",
     "migration_edited",
     "migration_missing",
     "migrations_pending",
-    // Of `fencepost apikey create`.
+    // `fencepost apikey create`.
     "bad_guild",
     "bad_label",
     "bad_scope",
     "bad_signer",
     "too_many_listed",
-    // Of key files and of what is signed or decoded here.
+    // Key files, signing and decoding.
     "bad_abi",
     "bad_keystore",
     "bad_private_key",
@@ -78,7 +78,7 @@ const Codes kNeverAnswered = {
     "unsupported_keystore",
     "unsupported_transaction",
     "wrong_password",
-    // Of the start of a node and of the processes that it starts.
+    // Start of a node and of its child processes.
     "bad_finality",
     "bad_listen_address",
     "bad_log_file",
@@ -123,8 +123,7 @@ void for_each_source(F use) {
   }
 }
 
-// The literals that are passed to the factories of errors. Those of internal() are not: they are answered as
-// `internal`.
+// The literals that are passed to the error factories, except those of internal(): these are answered as `internal`.
 Codes codes_in_source() {
   const std::regex factory(
       R"rx(\b(?:invalid|unauthenticated|forbidden|not_found|conflict|too_large|unprocessable|unavailable|reject))rx"
@@ -146,7 +145,7 @@ Codes difference(const Codes& from, const Codes& less) {
 
 TEST(error_codes, every_code_of_the_source_is_listed) {
   const auto used = codes_in_source();
-  EXPECT_GT(used.size(), 100U) << "the patterns no longer match how errors are made";
+  EXPECT_GT(used.size(), 100U) << "the patterns no longer match the error factories";
   auto known = listed();
   known.insert(kNeverAnswered.begin(), kNeverAnswered.end());
   EXPECT_EQ(difference(used, known), Codes{}) << "add them to src/http/error_codes.cpp and docs/errors.md";
@@ -158,8 +157,8 @@ TEST(error_codes, every_listed_code_is_used) {
   EXPECT_EQ(difference(kNeverAnswered, used), Codes{});
 }
 
-// A context key that is a member of every problem document would be lost.
-TEST(error_codes, no_error_says_more_under_the_name_of_another_member) {
+// A context key with the name of a standard member of the problem document would be lost.
+TEST(error_codes, no_context_key_has_the_name_of_a_standard_member) {
   const std::regex reserved(R"rx(\.with\("(type|title|status|detail|code|instance|httpRequestId)")rx");
   Codes found;
   for_each_source([&](const std::string& text) { add_matches(found, text, reserved); });
@@ -172,7 +171,7 @@ TEST(error_codes, are_listed_once_and_in_order) {
   EXPECT_TRUE(std::ranges::is_sorted(codes, {}, [](const auto& entry) { return std::pair(entry.status, entry.code); }));
 }
 
-// Comparing whole rows keeps the page and the list from saying different things.
+// Whole rows are compared, so that the page and the list cannot differ.
 TEST(error_codes, each_has_its_row_in_the_docs) {
   std::set<std::string> expected;
   for (const auto& [code, status, meaning, action] : http::error_codes()) {

@@ -1,4 +1,4 @@
-// The lists of event types against what the sources append and what docs/events.md says.
+// Compares the lists of event types with the events that the sources append and with docs/events.md.
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -34,7 +34,7 @@ std::vector<Listed> all_listed() {
   return out;
 }
 
-// What `pattern` captures in every file below `folder` that the product is built from.
+// Returns what `pattern` captures in the files below `folder`, without tests.
 std::set<std::string> captured(const fs::path& folder, const std::set<std::string>& extensions,
                                const std::regex& pattern) {
   static const std::regex kOfTests("_(pg)?test\\.cpp$|_test_support\\.hpp$");

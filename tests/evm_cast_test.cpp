@@ -48,7 +48,7 @@ class Samples {
   }
 
  private:
-  // All sizes equally often, so that every length of every field is met, and zero.
+  // All sizes are equally likely, so that every length of every field occurs, and zero.
   std::uint64_t up_to_bits(unsigned bits) {
     const auto width = random_.next() % (bits + 1);
     return width == 0 ? 0 : random_.next() >> (64 - width);
@@ -64,7 +64,7 @@ class Samples {
   std::uint64_t chain_id() {
     constexpr std::uint64_t kUsual[] = {1, 31'337, 11'155'111};
     if (random_.next() % 2 == 0) return kUsual[random_.next() % std::size(kUsual)];
-    // Over the ids that cast knows by name, for some of which it changes the type of the transaction by itself.
+    // Above the ids that cast knows by name: for some of those it changes the transaction's type.
     return 10'000'000'000 + up_to_bits(62);
   }
 
@@ -120,7 +120,8 @@ std::vector<std::string> mktx_arguments(const Sample& sample) {
   return out;
 }
 
-// What cast makes of the same keys and fields, which is the same to the last byte since both sign by RFC 6979.
+// Returns a description of each sample that cast signs with other bytes. Both sign by RFC 6979, so there should be
+// none.
 std::vector<std::string> differences(std::span<const Sample> samples) {
   std::vector<std::string> out;
   for (const auto& sample : samples) {
@@ -133,7 +134,7 @@ std::vector<std::string> differences(std::span<const Sample> samples) {
   return out;
 }
 
-TEST(evm_cast, signs_a_thousand_random_transactions_alike) {
+TEST(evm_cast, signs_a_thousand_random_transactions_like_cast) {
   Samples source(20'240'601);
   std::vector<Sample> samples;
   for (std::size_t i = 0; i < kTransactions; ++i) samples.push_back(source.next());
@@ -148,11 +149,11 @@ TEST(evm_cast, signs_a_thousand_random_transactions_alike) {
   }
 }
 
-TEST(evm_cast, decodes_alike) {
+TEST(evm_cast, decodes_transactions_like_cast) {
   Samples source(7);
   for (int i = 0; i < 50; ++i) {
     const auto sample = source.next();
-    // It prints the JSON of a text that is JSON.
+    // Cast may print the document as a JSON string that contains JSON.
     const auto outer = boost::json::parse(cast({"decode-transaction", to_hex0x(sample.made.raw)}));
     const auto theirs = outer.is_string() ? boost::json::parse(outer.get_string()) : outer;
     const auto ours = decode_transaction(sample.made.raw).value();
@@ -175,7 +176,7 @@ TEST(evm_cast, decodes_alike) {
   }
 }
 
-TEST(evm_cast, knows_the_same_addresses) {
+TEST(evm_cast, derives_the_same_addresses_as_cast) {
   SeededRandom random(8);
   for (int i = 0; i < 20; ++i) {
     const auto key = PrivateKey::generate(random);
@@ -187,7 +188,7 @@ TEST(evm_cast, knows_the_same_addresses) {
   }
 }
 
-TEST(evm_cast, encodes_calls_alike) {
+TEST(evm_cast, encodes_calls_like_cast) {
   const auto to = address_bytes("0x5b38da6a701c568545dcfcb03fcb875f56beddc4");
   EXPECT_EQ(cast({"calldata", "f(string,address,bytes,bool,uint256)", "größer", address_text(to), "0xabcdef", "true",
                   "123456789012345678901234567890"}),
@@ -200,7 +201,7 @@ TEST(evm_cast, encodes_calls_alike) {
                          .take()));
 }
 
-TEST(evm_cast, opens_key_files_that_cast_made) {
+TEST(evm_cast, opens_key_files_written_by_cast) {
   const test::TempDir dir("cast-keys");
   const auto path = dir.path().string();
   const auto imported = dev_accounts()[3];
@@ -221,7 +222,7 @@ TEST(evm_cast, opens_key_files_that_cast_made) {
   EXPECT_EQ(read_keystore(dir / "imported", Secret("wrong")).error().code, "wrong_password");
 }
 
-TEST(evm_cast, opens_key_files_that_we_made) {
+TEST(evm_cast, cast_opens_key_files_written_by_fencepost) {
   const test::TempDir dir("our-keys");
   const SystemClock clock;
   SeededRandom random(9);

@@ -25,7 +25,7 @@ std::string account(std::size_t index) {
   return std::string(dev_accounts()[index].address);
 }
 
-// A transfer of one wei from the first development account to the second, unless told otherwise.
+// A transfer of one wei from the first development account to the second by default.
 struct Wanted {
   std::uint64_t nonce = 0;
   std::uint64_t gas = 21'000;
@@ -53,12 +53,12 @@ std::string hash(const Wanted& wanted) {
   return to_hex0x(sign(wanted).hash);
 }
 
-// What speaks to a chain, on the loop of the test's coroutine.
+// A client of a chain, on the loop of the test's coroutine.
 struct Link {
   Link(Executor executor, std::vector<std::string> urls)
       : http(executor, {}), rpc(http, std::move(urls), {}, clock, random, metrics), connector(rpc, 31337) {}
 
-  // For what only development chains can do.
+  // Calls a method that only development chains have.
   awaitable<RpcValue> ask(std::string method, boost::json::array params = {}) {
     RpcCall call{std::move(method), std::move(params)};
     auto answer = co_await rpc.call(std::move(call));
@@ -92,7 +92,7 @@ void with_chain(const test::Anvil& anvil, const std::function<awaitable<>(Link&)
   });
 }
 
-TEST(evm_chain, anvils_words_are_understood) {
+TEST(evm_chain, anvils_submit_errors_are_classified) {
   const test::Anvil anvil({"--no-mining"});
   with_chain(anvil, [](Link& link) -> awaitable<> {
     const auto says = [&](Wanted wanted, SubmitClass expected) -> awaitable<> {
@@ -161,7 +161,7 @@ TEST(evm_chain, a_batch_of_transactions_is_followed_to_its_receipts) {
   });
 }
 
-TEST(evm_chain, questions_of_a_node_are_answered) {
+TEST(evm_chain, the_queries_of_a_node_are_answered) {
   const test::Anvil anvil;
   with_chain(anvil, [](Link& link) -> awaitable<> {
     auto& chain = link.connector;
@@ -184,7 +184,7 @@ TEST(evm_chain, questions_of_a_node_are_answered) {
 TEST(evm_chain, a_real_revert_gives_its_reason) {
   const test::Anvil anvil;
   with_chain(anvil, [](Link& link) -> awaitable<> {
-    // Init code that reverts with the 100 bytes behind it: Error("nope").
+    // Init code that reverts with the 100 bytes after it: Error("nope").
     const std::string error =
         "08c379a0"
         "0000000000000000000000000000000000000000000000000000000000000020"
@@ -203,7 +203,7 @@ TEST(evm_chain, a_real_revert_gives_its_reason) {
   });
 }
 
-// Does as it is told and notes where that leads.
+// Applies each update to its own copy of the chain and counts blocks that do not follow their parent.
 struct Listener {
   awaitable<> hear(const ChainUpdate& update) {
     if (update.reorged_to) {
@@ -249,7 +249,7 @@ class FollowedChain : public ::testing::Test {
       if (failure) std::rethrow_exception(failure);
     });
   }
-  // Whether the follower and its listener come to stand at the chain's head.
+  // Waits until the follower and its listener are at the chain's head; false if that takes too long.
   static awaitable<bool> arrives(Link& link, BlockFollower& follower, Listener& listener) {
     const auto head = co_await link.head();
     co_return co_await comes_true([&] {
@@ -291,11 +291,11 @@ TEST_F(FollowedChain, a_reorg_is_followed) {
     EXPECT_EQ(listener.reorgs, std::vector<std::int64_t>{15});
     EXPECT_EQ(follower.window().contains(old_head.number, old_head.hash), false);
     EXPECT_EQ(listener.breaks, 0);
-    EXPECT_EQ(db_.exec("SELECT count(*) FROM chain_header WHERE number = 20"), "2") << "both branches are kept";
+    EXPECT_EQ(db_.exec("SELECT count(*) FROM chain_header WHERE number = 20"), "2") << "both branches must be stored";
   });
 }
 
-TEST_F(FollowedChain, a_chain_that_is_wound_back_is_followed_when_it_goes_on) {
+TEST_F(FollowedChain, a_chain_that_is_reverted_to_a_snapshot_is_followed_when_it_grows_again) {
   const test::Anvil anvil;
   follow({anvil.url()}, [](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     co_await link.ask("anvil_mine", {"0xa"});
@@ -312,14 +312,15 @@ TEST_F(FollowedChain, a_chain_that_is_wound_back_is_followed_when_it_goes_on) {
   });
 }
 
-TEST_F(FollowedChain, another_node_takes_over_and_a_new_chain_is_noticed) {
-  test::Anvil first({"--timestamp", "1800000000"});  // otherwise two of the same second have the same genesis
+TEST_F(FollowedChain, a_new_chain_at_the_second_endpoint_is_noticed_when_the_first_dies) {
+  // Two chains started in the same second would have the same genesis.
+  test::Anvil first({"--timestamp", "1800000000"});
   const test::Anvil second({"--timestamp", "1800000100"});
   follow({first.url(), second.url()}, [&](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     co_await link.ask("anvil_mine", {"0x5"});
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     first.kill();
-    // The second is a chain of its own, with another genesis and lower: a development chain started anew.
+    // The second endpoint has a lower chain with another genesis, like a development chain that was reset.
     EXPECT_TRUE(co_await comes_true([&] { return listener.chain.size() == 1; }));
     EXPECT_EQ(listener.reorgs, std::vector<std::int64_t>{-1});
     co_await link.ask("anvil_mine", {"0x3"});
@@ -329,7 +330,7 @@ TEST_F(FollowedChain, another_node_takes_over_and_a_new_chain_is_noticed) {
   });
 }
 
-TEST_F(FollowedChain, a_restart_goes_on_where_the_last_one_stopped) {
+TEST_F(FollowedChain, a_restarted_follower_continues_at_the_stored_block) {
   const test::Anvil anvil;
   const auto mine = [&](const char* blocks) {
     with_chain(anvil, [blocks](Link& link) -> awaitable<> { co_await link.ask("anvil_mine", {blocks}); });
@@ -342,7 +343,7 @@ TEST_F(FollowedChain, a_restart_goes_on_where_the_last_one_stopped) {
   mine("0xc8");
   follow({anvil.url()}, [](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(link, follower, listener));
-    EXPECT_EQ(listener.chain.front().number, 101) << "nothing that was mined meanwhile is missed";
+    EXPECT_EQ(listener.chain.front().number, 101) << "blocks mined between the runs are missing";
     EXPECT_EQ(listener.chain.back().number, 300);
     EXPECT_EQ(listener.breaks, 0);
   });

@@ -1,4 +1,4 @@
-// ./fp, the script that people start with.
+// ./fp, the script that builds, tests and starts Fencepost.
 #include <algorithm>
 #include <iterator>
 #include <sstream>
@@ -29,7 +29,7 @@ std::vector<std::string> listed_after(const std::string& text, const std::string
   return out;
 }
 
-TEST(fp, knows_every_noun_of_the_program) {
+TEST(fp, help_lists_every_command_of_the_program) {
   auto nouns = listed_after(fencepost({"--help"}).out, "Subcommands:");
   ASSERT_THAT(nouns, Contains("tx"));
   std::erase_if(nouns, [](const auto& noun) { return noun == "up" || noun == "version"; });

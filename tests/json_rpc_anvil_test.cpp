@@ -1,4 +1,4 @@
-// The JSON-RPC client against a real node, also when it is cut off or killed.
+// The JSON-RPC client against a real chain node, also when that node is cut off or killed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ TEST_F(JsonRpcAnvilTest, a_real_node_answers_calls_and_batches) {
   EXPECT_TRUE(call("eth_getBlockByNumber", {"0xffffff", false})->is_null());
 }
 
-TEST_F(JsonRpcAnvilTest, a_real_nodes_refusal_is_an_answer) {
+TEST_F(JsonRpcAnvilTest, an_error_answer_of_a_real_node_does_not_count_as_a_failure_of_the_endpoint) {
   const test::Anvil chain;
   connect({chain.url(), chain.url()});
   const auto garbage = call("eth_sendRawTransaction", {"0x00"});
@@ -73,7 +73,7 @@ TEST_F(JsonRpcAnvilTest, a_real_nodes_refusal_is_an_answer) {
   EXPECT_EQ(rpc_->endpoint_status(0).consecutive_failures, 0U);
 }
 
-TEST_F(JsonRpcAnvilTest, a_transaction_is_followed_at_the_node_that_took_it) {
+TEST_F(JsonRpcAnvilTest, a_receipt_can_be_queried_at_the_endpoint_that_accepted_the_transaction) {
   const test::Anvil first;
   const test::Anvil second;
   connect({first.url(), second.url()});
@@ -87,7 +87,7 @@ TEST_F(JsonRpcAnvilTest, a_transaction_is_followed_at_the_node_that_took_it) {
     pinned.endpoint = endpoint;
     return call("eth_getTransactionReceipt", {*text}, pinned);
   };
-  // It mines each transaction at once, but answers before it has.
+  // Anvil mines each transaction at once, but answers before the block is mined.
   ASSERT_TRUE(test::eventually([&] { return !receipt_from(hash->endpoint())->is_null(); }));
   EXPECT_EQ(receipt_from(hash->endpoint())->as_json()->at("status"), "0x1");
   EXPECT_TRUE(receipt_from(1 - hash->endpoint())->is_null());
@@ -104,7 +104,7 @@ TEST_F(JsonRpcAnvilTest, a_killed_node_is_replaced_by_the_next) {
   EXPECT_EQ(after->endpoint(), 1U);
 }
 
-TEST_F(JsonRpcAnvilTest, a_half_open_node_is_given_up_in_time_and_its_fate_is_unknown) {
+TEST_F(JsonRpcAnvilTest, a_call_over_a_half_open_connection_times_out_with_an_unknown_outcome) {
   const test::Anvil chain;
   test::TcpProxy proxy("127.0.0.1", chain.port());
   connect({fmt::format("http://127.0.0.1:{}", proxy.port())}, {.timeout = std::chrono::milliseconds(200)});

@@ -1,4 +1,4 @@
-// docs/metrics.md lists what a node measures. A name that is only in one of the two misleads the reader of a dashboard.
+// Compares docs/metrics.md with the metrics of a running node, in both directions.
 #include <map>
 #include <regex>
 #include <set>
@@ -78,7 +78,7 @@ std::string text_of(const MetricsByName& metrics) {
   return text;
 }
 
-// Those of `a` that `b` has not, or has otherwise.
+// The metrics of `a` that `b` lacks, or has with another type or other labels.
 std::string difference(const MetricsByName& a, const MetricsByName& b) {
   MetricsByName out;
   for (const auto& [name, metric] : a) {
@@ -95,23 +95,23 @@ class NodeMetrics : public testing::Test {
   TxCluster cluster_{{.anvil = {"--no-mining"}}};
 };
 
-TEST_F(NodeMetrics, of_a_node_that_has_worked_are_those_of_the_documentation) {
+TEST_F(NodeMetrics, of_a_node_under_work_equal_the_documentation) {
   const auto docs = documented();
   ASSERT_GT(docs.size(), 50U);
   cluster_.create(0, transfer(signer(0), "first", 1));
-  // A signer has its gauge once the worker that counts, every ten seconds, has met it with open work.
+  // A signer's gauge appears once the counting worker, which runs every ten seconds, has seen its open work.
   ASSERT_TRUE(eventually([&] { return node_metrics().contains("fencepost_tx_oldest_open_seconds"); }, 60s));
   cluster_.mine(3);
   ASSERT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
-  // The audit and some gauges are measured by workers of their own, a moment after the start.
+  // Separate workers set the audit's metrics and some gauges, a moment after the start.
   if (eventually([&] { return node_metrics() == docs; }, 60s)) return;
   const auto node = node_metrics();
-  ADD_FAILURE() << "in docs/metrics.md, and not so at the node:\n"
-                << difference(docs, node) << "at the node, and not so in docs/metrics.md:\n"
+  ADD_FAILURE() << "in docs/metrics.md, but missing or different at the node:\n"
+                << difference(docs, node) << "at the node, but missing or different in docs/metrics.md:\n"
                 << difference(node, docs);
 }
 
-TEST_F(NodeMetrics, that_alerts_watch_are_there_before_anything_has_happened) {
+TEST_F(NodeMetrics, used_by_alerts_exist_from_the_start) {
   const auto at_start = node_metrics();
   for (const auto* name :
        {"fencepost_tx_submit_total", "fencepost_tx_resubmit_total", "fencepost_tx_create_total",

@@ -1,5 +1,5 @@
-// The OpenAPI document and a node that runs say the same: requests are made from the document at random, good ones and
-// broken ones, and every answer is compared with what the document promises.
+// Compares the OpenAPI document with a running node: generates random valid and invalid requests from the document, and
+// checks every answer against it.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -22,15 +22,15 @@ namespace {
 
 namespace json = boost::json;
 
-// OPENAPI_SEED=7 runs other requests.
+// OPENAPI_SEED=7 generates other requests.
 std::uint64_t seed() {
   const auto* given = std::getenv("OPENAPI_SEED");
   return given == nullptr ? 20260101 : std::strtoull(given, nullptr, 10);
 }
 constexpr int kRounds = 150;  // for each operation
 
-// Answers 400 that mean "the request is not what the document describes". The others speak of what a schema cannot say:
-// a checksum, a chain that is not configured, a tip above its cap.
+// Codes with status 400 that mean "the request violates the document's schema". Other codes report what a schema cannot
+// express: a checksum, a chain that is not configured, a tip above its cap.
 const std::set<std::string> kMalformed = {
     "bad_address",         "bad_hash",          "bad_hex",        "bad_idempotency_key", "bad_json",
     "bad_log_level",       "bad_request",       "bad_request_id", "data_too_large",      "invalid_header",
@@ -45,7 +45,7 @@ struct Operation {
   std::string id() const { return std::string(described->at("operationId").as_string()); }
 };
 
-// What one request is made of; texts are not encoded yet.
+// The parts of one request; texts are not encoded yet.
 struct Wish {
   std::map<std::string, std::string> path;
   std::map<std::string, std::string> query;
@@ -84,7 +84,7 @@ class OpenApiLive : public testing::Test {
     suggest();
   }
 
-  // Things that exist, or may come to.
+  // Suggests values that exist, or may exist later.
   void suggest() {
     for (std::size_t i = 0; i < 3; ++i) {
       generator_.suggest("signer", json::value(signer(i)));
@@ -144,7 +144,7 @@ class OpenApiLive : public testing::Test {
     return wish;
   }
 
-  // Rules between two values, which the document has in words only.
+  // Applies rules between two values, which the document states in prose only.
   void settle(const Operation& operation, Wish& wish) {
     wish.query.erase("timeout");
     if (wish.query.contains("wait")) wish.query["timeout"] = "20ms";
@@ -167,7 +167,7 @@ class OpenApiLive : public testing::Test {
     }
   }
 
-  // One thing of a good wish broken; nothing where there is nothing to break.
+  // Returns a valid request with one part made invalid; nullopt if no part can be.
   std::optional<Wish> broken_wish(const Operation& operation) {
     auto wish = good_wish(operation);
     wish.broken = true;
@@ -194,7 +194,7 @@ class OpenApiLive : public testing::Test {
     return std::nullopt;
   }
 
-  // A parameter's text may stand for a string or for an integer.
+  // Whether the schema accepts the text as a string or as an integer.
   bool is_parameter(const json::value& schema, const std::string& text) const {
     if (schemas_.accepts(schema, json::value(text))) return true;
     boost::system::error_code not_json;
@@ -234,7 +234,7 @@ class OpenApiLive : public testing::Test {
     return {};
   }
 
-  // What the document says about answers with this status, this content type and this body.
+  // Compares status, content type and body of the answer with the document.
   void compare(const Operation& operation, const Answer& answer) {
     const auto* described = operation.described->at("responses").as_object().if_contains(std::to_string(answer.status));
     ASSERT_NE(described, nullptr) << "the status " << answer.status << " is not documented: " << answer.body;
@@ -259,7 +259,7 @@ class OpenApiLive : public testing::Test {
     EXPECT_EQ(listed->status, answer.status) << answer.code();
   }
 
-  // Ids that answers bring are asked for later.
+  // Suggests the ids in an answer for later requests.
   void remember(const json::value& body) {
     if (const auto* object = body.if_object()) {
       for (const auto& [key, value] : *object) {
@@ -273,7 +273,7 @@ class OpenApiLive : public testing::Test {
     }
   }
 
-  // Whether a request that is not as described was refused: as a whole, or in a batch the item that is wrong.
+  // Whether an invalid request was refused: as a whole, or at least one item of a batch.
   static bool refused(const Answer& answer) {
     if (answer.status != 200) return answer.status == 400;
     const auto body = json::parse(answer.body);
@@ -305,7 +305,7 @@ class OpenApiLive : public testing::Test {
   std::string shown_;  // the last request, for messages
 };
 
-// "/components/schemas/Tx": wherever the document has a schema.
+// Calls `use` with each schema of the document and its path, such as "/components/schemas/Tx".
 void for_each_schema(const json::value& value, const std::string& path,
                      const std::function<void(const json::value&, const std::string&)>& use) {
   if (const auto* array = value.if_array()) {
@@ -325,7 +325,7 @@ void for_each_schema(const json::value& value, const std::string& path,
   }
 }
 
-TEST(OpenApiDocument, every_schema_is_closed_and_says_only_what_is_checked) {
+TEST(OpenApiDocument, every_schema_is_closed_and_uses_only_keywords_that_the_tests_check) {
   const auto document = json::parse(openapi_document());
   const JsonSchema schemas(document);
   int found = 0;
@@ -336,13 +336,13 @@ TEST(OpenApiDocument, every_schema_is_closed_and_says_only_what_is_checked) {
   EXPECT_GT(found, 100);
 }
 
-TEST_F(OpenApiLive, answers_are_as_the_document_promises) {
+TEST_F(OpenApiLive, answers_match_the_document) {
   std::size_t good = 0;
   std::size_t broken = 0;
   std::set<unsigned> seen;
   std::set<std::string> never_done;
   for (const auto& operation : operations_) {
-    // What an operator may do depends on how a transaction stands at that moment: tx_operator_test is about it.
+    // Operator commands depend on the transaction's state at that moment; tx_operator_test covers them.
     if (!described(operation).contains("`tx:operate`")) never_done.insert(operation.id());
   }
   for (int round = 0; round < kRounds && !HasFailure(); ++round) {
@@ -367,12 +367,12 @@ TEST_F(OpenApiLive, answers_are_as_the_document_promises) {
   EXPECT_GT(good, operations_.size() * kRounds / 2);
   EXPECT_GT(broken, operations_.size() * kRounds / 10);
   for (const auto status : {200U, 201U, 202U, 400U, 404U, 409U, 422U}) {
-    EXPECT_TRUE(seen.contains(status)) << "no request came as far as " << status;
+    EXPECT_TRUE(seen.contains(status)) << "no request was answered with " << status;
   }
   EXPECT_EQ(never_done, std::set<std::string>{});
 }
 
-TEST_F(OpenApiLive, without_a_key_only_what_is_open_is_answered) {
+TEST_F(OpenApiLive, without_a_key_only_open_operations_are_answered) {
   for (const auto& operation : operations_) {
     const auto* security = operation.described->if_contains("security");
     const bool open = security != nullptr && security->as_array().empty();

@@ -1,4 +1,4 @@
-// `fencepost serve` and its companions, against a real database.
+// `fencepost serve`, `migrate`, `apikey` and `doctor` against a real database.
 #include <fstream>
 #include <regex>
 #include <thread>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A node in production dress: a configuration file, an external database, no children.
+// A node as in production: a configuration file, an external database, no child processes.
 class Serve : public testing::Test {
  protected:
   void write_config(const std::string& dsn, const std::string& more = {}) {
@@ -46,7 +46,7 @@ class Serve : public testing::Test {
   std::uint16_t port_ = free_port();
 };
 
-TEST_F(Serve, migrates_becomes_ready_and_stops_when_told) {
+TEST_F(Serve, migrates_becomes_ready_and_stops_on_sigint) {
   write_config(db_.dsn());
   auto node = start();
   ASSERT_TRUE(becomes_ready()) << node.output();
@@ -68,7 +68,7 @@ TEST_F(Serve, migrates_becomes_ready_and_stops_when_told) {
   }));
 }
 
-TEST_F(Serve, a_key_opens_what_its_scopes_allow_until_it_is_revoked) {
+TEST_F(Serve, a_key_may_do_what_its_scopes_allow_until_it_is_revoked) {
   write_config(db_.dsn());
   ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
   auto node = start();
@@ -99,12 +99,12 @@ TEST_F(Serve, a_key_opens_what_its_scopes_allow_until_it_is_revoked) {
   EXPECT_TRUE(std::regex_match(created, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z)"))) << created;
   EXPECT_EQ(fencepost({"apikey", "revoke", "--config", config_.string(), reader_id}).status.code, 0);
   EXPECT_EQ(fencepost({"apikey", "revoke", "--config", config_.string(), reader_id}).status.code, 5);
-  // The node remembers keys for five seconds, but the revocation is told to it: it must not take that long.
+  // The node caches keys for five seconds, but a notification of the revocation must end that earlier.
   EXPECT_TRUE(
       eventually([&] { return ask({.url = url("/api/v1/whoami"), .key = reader}).code() == "api_key_revoked"; }, 3s));
 }
 
-TEST_F(Serve, waits_for_a_database_that_is_away_and_says_so) {
+TEST_F(Serve, waits_for_an_unreachable_database_and_reports_not_ready) {
   TcpProxy proxy(server_socket());
   proxy.refuse();
   write_config(through_port(db_.dsn(), proxy.port()));
@@ -121,7 +121,7 @@ TEST_F(Serve, waits_for_a_database_that_is_away_and_says_so) {
   EXPECT_TRUE(becomes_ready()) << node.output();
 }
 
-TEST_F(Serve, a_host_list_with_session_attributes_finds_the_one_that_takes_writes) {
+TEST_F(Serve, a_host_list_with_target_session_attrs_finds_the_writable_server) {
   const auto socket_dir = server_socket().parent_path().string();
   write_config("host=/nonexistent," + socket_dir + " port=5432,5432 user=fencepost dbname=" + db_.name() +
                " target_session_attrs=read-write");
@@ -129,7 +129,7 @@ TEST_F(Serve, a_host_list_with_session_attributes_finds_the_one_that_takes_write
   EXPECT_TRUE(becomes_ready()) << node.output();
 }
 
-TEST_F(Serve, a_session_lost_while_it_waits_to_migrate_is_not_the_end) {
+TEST_F(Serve, a_session_lost_while_the_node_waits_to_migrate_is_retried) {
   write_config(db_.dsn());
   const auto waiting = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'";
   std::jthread other_node([&] { db_.exec("SELECT pg_advisory_lock(x'66656e6365706f73'::bigint), pg_sleep(4)"); });
@@ -140,26 +140,26 @@ TEST_F(Serve, a_session_lost_while_it_waits_to_migrate_is_not_the_end) {
   EXPECT_TRUE(becomes_ready()) << node.output();
 }
 
-TEST_F(Serve, a_session_lost_while_it_joins_the_others_is_not_the_end) {
+TEST_F(Serve, a_session_lost_while_the_node_registers_is_retried) {
   TcpProxy proxy(server_socket());
   write_config(through_port(db_.dsn(), proxy.port()));
   ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
-  interleaving::Session stranger(db_.dsn(), "psql");
-  stranger.must("BEGIN");
-  stranger.must("LOCK TABLE cluster_node");
+  interleaving::Session psql(db_.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("LOCK TABLE cluster_node");
   auto node = start();
   ASSERT_TRUE(eventually([&] {
     return db_.exec(
                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "
                "'Lock'") == "1";
   })) << node.output();
-  EXPECT_EQ(ask({.url = url("/readyz")}).status, 503U) << "not before it is listed";
+  EXPECT_EQ(ask({.url = url("/readyz")}).status, 503U) << "the node must not be ready before it is registered";
   proxy.cut();
-  stranger.must("COMMIT");
+  psql.must("COMMIT");
   EXPECT_TRUE(becomes_ready()) << node.output();
 }
 
-TEST_F(Serve, stops_in_time_although_the_database_does_not_answer) {
+TEST_F(Serve, stops_within_stop_timeout_although_the_database_does_not_answer) {
   write_config(db_.dsn(), "runtime:\n  stop_timeout: 4s\n");
   ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
   const auto key = create_key({"--scope", "admin"}).first;
@@ -188,7 +188,7 @@ TEST_F(Serve, stops_in_time_although_the_database_does_not_answer) {
       "current_database()");
 }
 
-TEST_F(Serve, an_edited_migration_stops_the_start_with_its_name) {
+TEST_F(Serve, a_migration_edited_after_it_was_applied_fails_the_start_with_its_name) {
   write_config(db_.dsn());
   ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
   db_.exec("UPDATE schema_migration SET checksum = 'something else' WHERE version = 1");
@@ -197,7 +197,7 @@ TEST_F(Serve, an_edited_migration_stops_the_start_with_its_name) {
   EXPECT_NE(ended.err.find("0001_api_key was changed after it was applied"), std::string::npos) << ended.err;
 }
 
-TEST_F(Serve, a_taken_port_is_a_clear_message) {
+TEST_F(Serve, a_taken_port_fails_the_start_with_the_port_in_the_message) {
   write_config(db_.dsn());
   auto first = start();
   ASSERT_TRUE(becomes_ready()) << first.output();
@@ -206,7 +206,7 @@ TEST_F(Serve, a_taken_port_is_a_clear_message) {
   EXPECT_NE(second.err.find(std::to_string(port_)), std::string::npos) << second.err;
 }
 
-TEST_F(Serve, mistakes_in_the_configuration_are_all_named_at_once) {
+TEST_F(Serve, all_mistakes_in_the_configuration_are_reported_at_once) {
   std::ofstream(config_) << "database:\n  dsn: x\n  pool_sise: 3\nhttp:\n  port: 99999\n";
   const auto ended = fencepost({"serve", "--config", config_.string()});
   EXPECT_EQ(ended.status.code, 2);
@@ -215,7 +215,7 @@ TEST_F(Serve, mistakes_in_the_configuration_are_all_named_at_once) {
   EXPECT_NE(ended.err.find("fencepost.yaml:5"), std::string::npos) << ended.err;
 }
 
-TEST_F(Serve, the_doctors_verdict_is_the_exit_code) {
+TEST_F(Serve, the_exit_code_of_doctor_says_whether_a_check_failed) {
   write_config(db_.dsn());
   ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
   const auto well = fencepost({"doctor", "--config", config_.string(), "--json"});
@@ -231,7 +231,7 @@ TEST_F(Serve, the_doctors_verdict_is_the_exit_code) {
   EXPECT_EQ(ill.out.find("secret"), std::string::npos);
 }
 
-TEST_F(Serve, the_command_line_explains_itself) {
+TEST_F(Serve, help_versions_and_mistyped_commands_are_answered) {
   EXPECT_EQ(fencepost({"--help"}).status.code, 0);
   EXPECT_EQ(fencepost({}).status.code, 2);
   const auto mistyped = fencepost({"sevre"});
@@ -244,7 +244,7 @@ TEST_F(Serve, the_command_line_explains_itself) {
       << verb.err;
   EXPECT_EQ(fencepost({"--version"}).out, fencepost({"version"}).out);
   EXPECT_TRUE(fencepost({"--version"}).out.starts_with("fencepost 0."));
-  EXPECT_EQ(fencepost({"serve"}).status.code, 2) << "without a database there is nothing to serve";
+  EXPECT_EQ(fencepost({"serve"}).status.code, 2) << "serve requires a database";
   EXPECT_EQ(fencepost({"apikey", "create", "--dsn", db_.dsn(), "--label", "x", "--scope", "everything"}).status.code,
             2);
 }

@@ -53,7 +53,7 @@ class TransferApi : public testing::Test {
 constexpr auto kTransfer = R"({"guildId": "7", "initiatorId": "1", "targetId": "2", "amount": "40", "mode": "pool"})";
 constexpr auto kMint = R"({"amount": "100", "reason": "prize"})";
 
-TEST_F(TransferApi, a_transfer_waits_for_money_and_is_carried_out_when_it_comes) {
+TEST_F(TransferApi, a_pool_transfer_waits_for_money_and_completes_once_the_payer_has_it) {
   const auto admin = key({"--scope", "admin"});
   const auto accepted = post("/transfers", admin, kTransfer);
   ASSERT_EQ(accepted.status, 202U) << accepted.body;
@@ -72,33 +72,34 @@ TEST_F(TransferApi, a_key_does_what_its_scopes_and_guilds_allow) {
   EXPECT_EQ(post("/transfers", writer, kTransfer).status, 202U);
   EXPECT_EQ(post("/guilds/7/accounts/1/mint", writer, kMint).code(), "insufficient_scope");
   EXPECT_EQ(get("/transfers?guildId=7", writer).code(), "insufficient_scope");
-  const auto stranger = key({"--scope", "transfer:write", "--scope", "transfer:read", "--guild", "8"});
-  EXPECT_EQ(post("/transfers", stranger, kTransfer).code(), "guild_not_allowed");
-  EXPECT_EQ(get("/transfers?guildId=7", stranger).code(), "guild_not_allowed");
-  EXPECT_EQ(get("/transfers?guildId=8", stranger).status, 200U);
+  const auto other_guild = key({"--scope", "transfer:write", "--scope", "transfer:read", "--guild", "8"});
+  EXPECT_EQ(post("/transfers", other_guild, kTransfer).code(), "guild_not_allowed");
+  EXPECT_EQ(get("/transfers?guildId=7", other_guild).code(), "guild_not_allowed");
+  EXPECT_EQ(get("/transfers?guildId=8", other_guild).status, 200U);
 }
 
-TEST_F(TransferApi, tells_how_the_pool_and_the_money_stand) {
+TEST_F(TransferApi, metrics_report_the_pool_and_the_audit) {
   const auto admin = key({"--scope", "admin"});
   EXPECT_EQ(post("/transfers", admin, kTransfer).status, 202U);
-  const auto stands_at = [&](const std::string& name, double value) {
+  const auto becomes = [&](const std::string& name, double value) {
     return eventually([&] { return metric_of(url(""), name) == value; }, 60s);
   };
-  EXPECT_TRUE(stands_at("transfer_pool_waiting", 1));
+  EXPECT_TRUE(becomes("transfer_pool_waiting", 1));
   EXPECT_TRUE(eventually([&] { return metric_of(url(""), "transfer_pool_oldest_waiting_seconds") > 0; }, 60s));
   ASSERT_EQ(post("/guilds/7/accounts/1/mint", admin, kMint).status, 201U);
-  EXPECT_TRUE(stands_at("transfer_pool_waiting", 0));
-  // Also where there is nothing to tell.
+  EXPECT_TRUE(becomes("transfer_pool_waiting", 0));
+  // These series exist even while their value is 0.
   const auto metrics = ask({.url = url("/metrics")}).body;
-  for (const std::string name : {"\nfencepost_pg_notification_queue_usage_ratio ", "transfer_pool_oldest_approved_seconds 0",
-                                 "transfer_audit_wrong{check=\"balances_are_their_entries\"} 0"}) {
+  for (const std::string name :
+       {"\nfencepost_pg_notification_queue_usage_ratio ", "transfer_pool_oldest_approved_seconds 0",
+        "transfer_audit_wrong{check=\"balances_are_their_entries\"} 0"}) {
     EXPECT_NE(metrics.find(name), std::string::npos) << name;
   }
   db_.exec("UPDATE economy.accounts SET balance = balance + 5 WHERE guild_id = 7 AND member_id = 1");
-  EXPECT_TRUE(stands_at("transfer_audit_wrong{check=\"balances_are_their_entries\"}", 1));
+  EXPECT_TRUE(becomes("transfer_audit_wrong{check=\"balances_are_their_entries\"}", 1));
 }
 
-// The seed's own name for the switch, from the environment.
+// The environment variable TRANSFER_EVENT_POOL_ENABLED makes the pool the default mode.
 class TransferApiByPool : public TransferApi {
  protected:
   void SetUp() override {
@@ -110,12 +111,12 @@ class TransferApiByPool : public TransferApi {
 
 constexpr auto kWithoutMode = R"({"guildId": "7", "initiatorId": "1", "targetId": "2", "amount": "40"})";
 
-TEST_F(TransferApi, without_a_mode_a_transfer_is_made_at_once) {
+TEST_F(TransferApi, without_a_mode_a_transfer_is_synchronous) {
   const auto admin = key({"--scope", "admin"});
   EXPECT_EQ(post("/transfers", admin, kWithoutMode).code(), "insufficient_balance");
 }
 
-TEST_F(TransferApiByPool, without_a_mode_a_transfer_waits_where_the_pool_is_switched_on) {
+TEST_F(TransferApiByPool, without_a_mode_a_transfer_enters_the_pool_if_the_pool_is_the_default) {
   const auto admin = key({"--scope", "admin"});
   const auto accepted = post("/transfers", admin, kWithoutMode);
   ASSERT_EQ(accepted.status, 202U) << accepted.body;
@@ -124,10 +125,10 @@ TEST_F(TransferApiByPool, without_a_mode_a_transfer_waits_where_the_pool_is_swit
   EXPECT_EQ(post("/transfers", admin, at_once).code(), "insufficient_balance");
 }
 
-// kill -9 when a transfer is approved and not completed, and when it has just been completed.
+// The node is killed when a transfer is approved and not completed, and when it has just been completed.
 class TransferApiKilled : public TransferApi, public testing::WithParamInterface<const char*> {};
 
-TEST_P(TransferApiKilled, an_approved_transfer_is_completed_once_by_whoever_comes_next) {
+TEST_P(TransferApiKilled, an_approved_transfer_is_completed_once_after_a_restart) {
   const auto admin = key({"--scope", "admin"});
   ASSERT_EQ(post("/guilds/7/accounts/1/mint", admin, kMint).status, 201U);
   node_->kill();
@@ -135,11 +136,11 @@ TEST_P(TransferApiKilled, an_approved_transfer_is_completed_once_by_whoever_come
   serve();
   ::unsetenv("FENCEPOST_TEST_KILL_AT");
   const bool at_once = GetParam() == std::string_view("transfer.approved");
-  // Nobody gets to it before the node is dead.
+  // No node can complete the transfer before the kill.
   if (at_once) db_.exec("ALTER FUNCTION economy.fn_process_due RENAME TO fn_process_later");
   const auto lost = post("/transfers", admin, kTransfer);
   EXPECT_TRUE(lost.status == 0 || lost.status == 202) << lost.body;
-  ASSERT_TRUE(eventually([&] { return !node_->running(); })) << "it has not died there";
+  ASSERT_TRUE(eventually([&] { return !node_->running(); })) << "the node did not die at the kill point";
   EXPECT_EQ(db_.exec("SELECT status FROM economy.pending_transfers"), at_once ? "approved" : "completed");
   if (at_once) db_.exec("ALTER FUNCTION economy.fn_process_later RENAME TO fn_process_due");
   serve();

@@ -1,5 +1,5 @@
-// Three nodes, one PostgreSQL, clients that never give up, and faults at every turn. The seed decides what is asked and
-// which faults come after how many answers; after every round the books must balance.
+// Three nodes, one PostgreSQL, clients that retry until they get an answer, and injected faults. The seed decides the
+// requests, the faults and after how many answers each fault comes. After every round the books must balance.
 //
 // FENCEPOST_TEST_SEED and FENCEPOST_TEST_ROUNDS choose another run or a longer one.
 #include <atomic>
@@ -38,19 +38,19 @@ struct Action {
   std::string method;
   std::string path;
   json::object body;
-  std::string key;     // of what is inserted by hand, as a user of psql does it …
-  std::string insert;  // … with an end so near that it may come before the approval or after
+  std::string key;     // the idempotency key of `insert`
+  std::string insert;  // SQL, as a psql user would write it; expires around the time of approval
 };
 
 enum class Fault { kKillNode, kDeafen, kRestartDatabase, kCrashDatabase };
 constexpr std::size_t kFaultKinds = 4;
 struct PlannedFault {
-  std::size_t after;  // so many answers
+  std::size_t after;  // this many answers
   Fault fault;
   std::size_t node;
 };
 
-// What the seed makes of one round.
+// The actions and faults of one round, derived from the seed.
 class Plan {
  public:
   Plan(std::uint64_t seed, std::size_t round) : random_(seed * 1000 + round) {
@@ -59,7 +59,7 @@ class Plan {
       for (std::size_t i = 0; i < kActions; ++i) mine.push_back(action(fmt::format("r{}-c{}-{}", round, client, i)));
     }
     const std::size_t all = kClients * kActions;
-    // All kinds within two rounds, whatever the seed.
+    // Every seed gets every kind of fault within two rounds.
     for (std::size_t i = 1; i <= 3; ++i) {
       faults.push_back({.after = all * i / 4,
                         .fault = static_cast<Fault>((seed + 3 * round + i) % kFaultKinds),
@@ -96,7 +96,7 @@ class Plan {
                        {"reason", "simulation"}}};
     }
     if (dice < 20) return {.kind = Kind::kCancel};
-    // A hot payer, pairs that pay each other, and everybody else.
+    // One hot payer, pairs that pay each other, and random members.
     const auto from = dice < 40 ? 1 : member;
     auto to = 1 + static_cast<std::int64_t>(below(kMembers - 1));
     if (to >= from) ++to;
@@ -138,20 +138,20 @@ class TransferSimulation : public testing::Test {
     }
   }
 
-  // As a client does it who loses answers: the same again, at another node, until there is a definite one.
+  // Repeats the action, each time at the next node, until there is a definite answer.
   void carry_out(const Action& action, std::size_t client, std::string& mine) {
     auto node = client;
-    const bool told = eventually(
+    const bool answered = eventually(
         [&] {
           if (action.kind == Kind::kInsert) return insert_by_hand(action, mine);
           return request(action, node++ % kNodes, mine);
         },
         120s);
-    EXPECT_TRUE(told) << json::serialize(action.body) << action.insert;
+    EXPECT_TRUE(answered) << json::serialize(action.body) << action.insert;
     ++answers_;
   }
 
-  // Whether there was an answer. `mine` is the client's newest transfer, which it may cancel.
+  // Returns whether there was a definite answer. `mine` is the client's newest transfer, which it may cancel.
   bool request(const Action& action, std::size_t node, std::string& mine) {
     const bool cancels = action.kind == Kind::kCancel;
     if (cancels && mine.empty()) return true;
@@ -198,8 +198,8 @@ class TransferSimulation : public testing::Test {
         node.kill();
         node.start();
         break;
-      case Fault::kDeafen:  // every session that listens
-        // A fault before may have left none for the moment.
+      case Fault::kDeafen:  // ends every listening session
+        // There may be none for a moment after an earlier fault.
         EXPECT_TRUE(eventually([&] {
           return cluster_.sql(
                      "SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity WHERE application_name LIKE "
@@ -216,7 +216,7 @@ class TransferSimulation : public testing::Test {
     }
   }
 
-  // Nothing is left undone that could be done, the books balance, and every accepted transfer is there, once.
+  // Expects no overdue work, books that balance, and every accepted transfer exactly once.
   void expect_in_order() {
     EXPECT_TRUE(cluster_.sql_becomes(
         "SELECT count(*) FROM economy.transfer_work WHERE approved OR least(due_at, expires_at) < clock_timestamp() - "
@@ -226,7 +226,8 @@ class TransferSimulation : public testing::Test {
     EXPECT_EQ(cluster_.sql("SELECT coalesce(string_agg(check_name || ': ' || example, '; '), '') FROM "
                            "economy.fn_audit() WHERE wrong > 0"),
               "");
-    // Neither side of the end is on the wrong one: the clock is the database's, but for the moments of a commit.
+    // No transfer was denied as expired before its expiry, and none was approved after it. One second allows for the
+    // time of a commit.
     EXPECT_EQ(cluster_.sql("SELECT count(*) FROM economy.transfer_denials JOIN economy.pending_transfers USING "
                            "(transfer_id) WHERE transfer_denials.reason = 'transfer_checks_expired' AND denied_at < "
                            "expires_at"),
@@ -260,7 +261,7 @@ class TransferSimulation : public testing::Test {
   std::vector<std::string> accepted_;
 };
 
-TEST_F(TransferSimulation, the_books_balance_whatever_happens) {
+TEST_F(TransferSimulation, the_books_balance_after_every_fault) {
   const auto seed = from_environment("FENCEPOST_TEST_SEED", 1);
   const auto rounds = from_environment("FENCEPOST_TEST_ROUNDS", 60);
   for (std::int64_t guild = 1; guild <= 2; ++guild) {
@@ -283,7 +284,7 @@ TEST_F(TransferSimulation, the_books_balance_whatever_happens) {
     if (HasFailure()) return;
   }
   EXPECT_GT(accepted_.size(), rounds * kActions);
-  EXPECT_GT(lost_, 0U) << "no client noticed anything: the test has not tested anything";
+  EXPECT_GT(lost_, 0U) << "no request failed: the faults tested nothing";
   for (const std::string reason : {"transfer_checks_expired", "transfer_cancelled"}) {
     EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.transfer_denials WHERE reason = '" + reason + "'"), "0")
         << reason;
@@ -295,7 +296,7 @@ TEST_F(TransferSimulation, the_books_balance_whatever_happens) {
   EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.pending_transfers WHERE status = 'completed' AND expires_at < "
                          "created_at + interval '1 min'"),
             "0")
-      << "none that had little time was in time";
+      << "no transfer with a short expiry completed in time";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// PostgreSQL is restarted while clients create transactions: whoever loses an answer asks again with the same
-// requestId, and nothing is lost or done twice.
+// PostgreSQL is restarted while clients create transactions. Clients that get no answer retry with the same requestId,
+// and nothing is lost or done twice.
 #include <atomic>
 #include <thread>
 
@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kClients = 8;
 constexpr std::size_t kEach = 25;
 
-TEST(tx_database, a_server_that_is_restarted_under_load_loses_nothing_and_repeats_nothing) {
-  // What is told as committed must be so: the servers of other tests do not care.
+TEST(tx_database, a_restart_of_postgresql_under_load_loses_no_transaction_and_repeats_none) {
+  // Commits must survive a crash here. Other tests run without synchronous_commit.
   TestCluster server({{"synchronous_commit", "on"}});
   TxCluster cluster({.nodes = 2, .settings = {.max_in_flight = 0}, .dsn = server.dsn()});
   std::atomic<std::size_t> accepted{0};
@@ -35,7 +35,7 @@ TEST(tx_database, a_server_that_is_restarted_under_load_loses_nothing_and_repeat
                 answer = ask(cluster.create_ask(node++ % 2, body));
                 if (answer.status == 200 || answer.status == 202) return true;
                 ++lost;
-                // Never a refusal: it may have been accepted.
+                // A refusal would be wrong: the request may have been accepted.
                 EXPECT_TRUE(answer.status == 0 || answer.status == 503 || answer.code() == "not_leader")
                     << answer.status << answer.body;
                 return false;
@@ -47,7 +47,7 @@ TEST(tx_database, a_server_that_is_restarted_under_load_loses_nothing_and_repeat
         }
       });
     }
-    // In order once, as a crash the next time.
+    // First a clean restart, then a crash.
     ASSERT_TRUE(eventually([&] { return accepted > kClients * kEach / 4; }, 60s));
     ASSERT_TRUE(server->restart());
     ASSERT_TRUE(eventually([&] { return accepted > kClients * kEach / 2; }, 60s));
@@ -55,7 +55,7 @@ TEST(tx_database, a_server_that_is_restarted_under_load_loses_nothing_and_repeat
     ASSERT_TRUE(server->restart());
   }
   EXPECT_EQ(accepted, kClients * kEach);
-  EXPECT_GT(lost, 0U) << "no client noticed: the test has not tested anything";
+  EXPECT_GT(lost, 0U) << "no request failed: the restarts came too late to test anything";
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   const auto all = static_cast<std::int64_t>(kClients * kEach);
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), std::to_string(all));

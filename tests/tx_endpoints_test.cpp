@@ -1,4 +1,4 @@
-// Two endpoints of one chain, of which the preferred one fails, lags or lies: payments go through all the same.
+// One chain with two endpoints: the preferred one fails, lags or gives wrong answers, and payments still succeed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class TxEndpoints : public testing::Test {
   void pay(int count) {
     for (int i = 0; i < count; ++i) cluster_->create(0, transfer(signer(0), fmt::format("pay-{}", paid_++), 1));
   }
-  // Every payment was mined, under the only hash that was ever signed for it.
+  // Expects that every payment was mined and signed only once.
   void expect_all_paid_once() {
     ASSERT_TRUE(cluster_->all_confirmed(120s)) << cluster_->describe();
     EXPECT_EQ(number("eth_getTransactionCount", {signer(0), "latest"}), paid_);
@@ -52,14 +52,14 @@ class TxEndpoints : public testing::Test {
   int paid_ = 0;
 };
 
-TEST_F(TxEndpoints, one_that_dies_is_replaced_by_the_other_and_used_again_when_it_returns) {
+TEST_F(TxEndpoints, an_endpoint_that_fails_is_replaced_by_the_other_and_used_again_when_it_answers) {
   TcpProxy wire("127.0.0.1", anvil_.port());
   start(fmt::format("http://127.0.0.1:{}", wire.port()));
   wire.refuse();
   wire.cut();
   pay(5);
   expect_all_paid_once();
-  // For a moment at the end of each pause it counts as healthy, until it is asked again.
+  // After each pause the endpoint counts as healthy until its next request fails.
   EXPECT_TRUE(eventually([&] { return !endpoint(0).at("healthy").as_bool(); }));
   EXPECT_GE(endpoint(0).at("consecutiveFailures").as_int64(), 1);
   EXPECT_TRUE(endpoint(1).at("healthy").as_bool());
@@ -73,18 +73,19 @@ TEST_F(TxEndpoints, one_that_dies_is_replaced_by_the_other_and_used_again_when_i
   expect_all_paid_once();
 }
 
-TEST_F(TxEndpoints, one_that_hides_receipts_does_not_keep_a_payment_open) {
+TEST_F(TxEndpoints, an_endpoint_that_hides_receipts_does_not_keep_a_payment_open) {
   RpcRewriter first(anvil_.url());
   start(first.url());
   first.answer_null("eth_getTransactionReceipt");
   first.answer_null("eth_getBlockReceipts");
   pay(3);
   expect_all_paid_once();
-  EXPECT_GT(first.changed("eth_getTransactionReceipt") + first.changed("eth_getBlockReceipts"), 0U) << "no lie was met";
+  EXPECT_GT(first.changed("eth_getTransactionReceipt") + first.changed("eth_getBlockReceipts"), 0U)
+      << "the node got no wrong answer";
   EXPECT_TRUE(eventually([&] { return cluster_->node(0).metric("tx_receipts_missing") == 0; }));
 }
 
-TEST_F(TxEndpoints, one_that_lags_does_not_hold_up_the_head) {
+TEST_F(TxEndpoints, an_endpoint_that_lags_does_not_hold_up_the_head) {
   RpcRewriter first(anvil_.url());
   start(first.url());
   const auto head = number("eth_blockNumber", {});
@@ -94,16 +95,16 @@ TEST_F(TxEndpoints, one_that_lags_does_not_hold_up_the_head) {
   EXPECT_GT(chain().at("head").at("number").as_int64(), head);
 }
 
-TEST_F(TxEndpoints, one_that_denies_what_it_broadcast_makes_no_second_payment) {
+TEST_F(TxEndpoints, an_endpoint_that_reports_an_error_for_a_sent_broadcast_causes_no_second_payment) {
   RpcRewriter first(anvil_.url());
   start(first.url());
   first.answer_error("eth_sendRawTransaction", -32603, "internal error");
   pay(3);
   expect_all_paid_once();
-  EXPECT_GT(first.changed("eth_sendRawTransaction"), 0U) << "no lie was met";
+  EXPECT_GT(first.changed("eth_sendRawTransaction"), 0U) << "the node got no wrong answer";
 }
 
-TEST_F(TxEndpoints, the_list_of_chains_shows_the_chain_as_it_is) {
+TEST_F(TxEndpoints, the_list_of_chains_shows_the_head_and_the_health_of_endpoints) {
   TcpProxy wire("127.0.0.1", anvil_.port());
   cluster_.emplace(TxClusterOptions{.settings = {.confirmations = "3"},
                                     .rpc_urls = {fmt::format("http://127.0.0.1:{}", wire.port())}});

@@ -1,4 +1,4 @@
-// What a node offers for gas, by what the chain says: a base fee, a gas price, or nothing.
+// The fees that a node offers when the chain reports a base fee, a gas price, or nothing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-// The offer of a transaction's newest attempt.
+// The fees of a transaction's newest attempt.
 json::object offer(const TxCluster& cluster, const std::string& tx_id) {
   const auto fees =
       cluster.sql(fmt::format("SELECT fees FROM tx_attempt WHERE tx_id = '{}' ORDER BY attempt DESC LIMIT 1", tx_id));
@@ -36,7 +36,7 @@ void mine_and_await(TxCluster& cluster, int blocks) {
   ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("chain_head_block") == head; })) << cluster.describe();
 }
 
-TEST(tx_fees, by_the_market_are_four_base_fees_and_the_usual_tip) {
+TEST(tx_fees, market_fees_are_four_base_fees_and_the_usual_tip) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   mine_and_await(cluster, 1);
   const auto history = cluster.rpc("eth_feeHistory", {"0xa", "latest", json::array{50}});
@@ -53,7 +53,7 @@ TEST(tx_fees, by_the_market_are_four_base_fees_and_the_usual_tip) {
   EXPECT_EQ(quantity(sent.at("maxFeePerGas")), amount(fees, "maxFeePerGas"));
 }
 
-TEST(tx_fees, of_the_market_are_asked_for_once_per_block) {
+TEST(tx_fees, market_fees_are_queried_once_per_block) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   const auto asked = [&] {
     return cluster.node(0).metric("rpc_requests_total{method=\"eth_feeHistory\",result=\"ok\"}");
@@ -70,7 +70,7 @@ TEST(tx_fees, of_the_market_are_asked_for_once_per_block) {
   EXPECT_EQ(asked(), 2);
 }
 
-TEST(tx_fees, that_the_caller_gives_need_no_answer_of_the_chain) {
+TEST(tx_fees, fees_given_by_the_caller_need_no_query) {
   Anvil anvil({"--block-time", "1"});
   RpcRewriter chain(anvil.url());
   chain.answer_error("eth_feeHistory", -32603, "internal error");
@@ -81,10 +81,10 @@ TEST(tx_fees, that_the_caller_gives_need_no_answer_of_the_chain) {
   const auto id = cluster.create(0, body);
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(amount(offer(cluster, id), "maxFeePerGas"), 9'000'000'000);
-  EXPECT_EQ(chain.changed("eth_feeHistory"), 0U) << "the chain was asked";
+  EXPECT_EQ(chain.changed("eth_feeHistory"), 0U) << "the node queried the chain's fees";
 }
 
-TEST(tx_fees, that_the_chain_does_not_say_are_waited_for) {
+TEST(tx_fees, a_transaction_waits_while_the_chains_fees_are_unknown) {
   Anvil anvil({"--block-time", "1"});
   RpcRewriter chain(anvil.url());
   chain.answer_error("eth_feeHistory", -32603, "internal error");
@@ -92,13 +92,13 @@ TEST(tx_fees, that_the_chain_does_not_say_are_waited_for) {
   const auto id = cluster.create(0, transfer(signer(0), "waits", 1));
   ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "ALLOCATED fees_unknown"))
       << cluster.describe();
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "0") << "signed without knowing the fees";
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "0") << "the node signed without knowing the fees";
   chain.pass_all();
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.column(id, "coalesce(sub_state, '') || coalesce(error_message, '')"), "");
 }
 
-TEST(tx_fees, on_a_chain_without_a_base_fee_are_its_gas_price) {
+TEST(tx_fees, a_chain_without_a_base_fee_gets_its_gas_price) {
   TxCluster cluster({.anvil = {"--no-mining", "--hardfork", "berlin"}});
   mine_and_await(cluster, 1);
   ASSERT_FALSE(cluster.rpc("eth_getBlockByNumber", {"latest", false}).as_object().contains("baseFeePerGas"));
@@ -115,7 +115,7 @@ TEST(tx_fees, on_a_chain_without_a_base_fee_are_its_gas_price) {
   EXPECT_EQ(cluster.node(0).metric("rpc_requests_total{method=\"eth_feeHistory\"}"), 0);
 }
 
-TEST(tx_fees, with_a_base_fee_in_mind_cannot_be_offered_on_a_chain_without_one) {
+TEST(tx_fees, dynamic_fees_are_stuck_on_a_chain_without_a_base_fee) {
   TxCluster cluster({.anvil = {"--block-time", "1", "--hardfork", "berlin"}});
   auto body = transfer(signer(0), "dynamic", 1);
   body["payload"].as_object()["maxFeePerGas"] = "9000000000";

@@ -1,4 +1,4 @@
-// `fencepost up`, as a newcomer meets it.
+// `fencepost up` as a new user runs it.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -26,7 +26,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// The commands of this program that the welcome says to try.
+// The fencepost commands that the welcome text suggests.
 std::vector<std::string> pasted_commands(const std::string& welcome) {
   std::vector<std::string> out;
   std::istringstream lines(welcome.substr(std::min(welcome.size(), welcome.find("\nTry"))));
@@ -59,13 +59,13 @@ class Up : public testing::Test {
         ask({"POST", fact("rpcUrl"), "", R"({"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]})"});
     return std::stoll(std::string(answer.json().at("result").as_string()), nullptr, 16);
   }
-  // Every process that was started for this data directory, whoever its parent is now.
+  // Every process that was started for this data directory, whatever its parent is now.
   std::string leftovers() const { return run_command({"pgrep", "-f", dir_.path().string()}).out; }
 
   TempDir dir_{"up"};
 };
 
-TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
+TEST_F(Up, starts_everything_prints_how_to_use_it_and_stops_cleanly) {
   auto up = start();
   ASSERT_TRUE(comes_up()) << up.output();
 
@@ -76,7 +76,7 @@ TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
   EXPECT_EQ(facts().at("chainId").as_int64(), 31337);
   EXPECT_EQ(facts().at("signers").as_array().size(), 10U);
 
-  // Each line of the welcome is true. It is said once the announcement is written.
+  // Check each line of the welcome text, which is printed after up.json is written.
   ASSERT_TRUE(eventually([&] { return up.output().find("Ctrl-C") != std::string::npos; })) << up.output();
   const auto text = up.output();
   for (const auto* name : {"url", "apiKey", "rpcUrl", "dsn"}) {
@@ -102,7 +102,7 @@ TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
   EXPECT_EQ(doctor.status.code, 0) << doctor.out << doctor.err;
   EXPECT_NE(doctor.out.find("1 node(s), 1 listening on economy_work"), std::string::npos) << doctor.out;
   const auto block = block_number();
-  EXPECT_TRUE(eventually([&] { return block_number() > block; })) << "the chain does not mine by itself";
+  EXPECT_TRUE(eventually([&] { return block_number() > block; })) << "the chain mines no blocks";
   EXPECT_NE(leftovers(), "");
 
   const auto ended = up.interrupt();
@@ -111,7 +111,7 @@ TEST_F(Up, starts_everything_says_how_to_use_it_and_stops_in_order) {
   EXPECT_EQ(leftovers(), "");
 }
 
-TEST_F(Up, commands_find_it_in_var_unless_a_flag_or_the_environment_names_another) {
+TEST_F(Up, commands_use_the_node_of_var_unless_a_flag_or_the_environment_names_another) {
   auto up = start();
   ASSERT_TRUE(comes_up()) << up.output();
   const auto signers = run_here({"signer", "list"});
@@ -128,7 +128,8 @@ TEST_F(Up, commands_find_it_in_var_unless_a_flag_or_the_environment_names_anothe
   const auto gone = run_here({"tx", "list"}, elsewhere);
   EXPECT_EQ(gone.status.code, 6);
   EXPECT_THAT(gone.err, HasSubstr("  url from: FENCEPOST_URL (key from FENCEPOST_API_KEY)\n"));
-  EXPECT_EQ(run_here({"tx", "list", "--data-dir", "var"}, elsewhere).status.code, 0) << "a flag beats the environment";
+  EXPECT_EQ(run_here({"tx", "list", "--data-dir", "var"}, elsewhere).status.code, 0)
+      << "a flag takes precedence over the environment";
   const auto no_database = run_here({"apikey", "list"}, elsewhere);
   EXPECT_EQ(no_database.status.code, 6) << no_database.err;
   EXPECT_THAT(no_database.err, HasSubstr("  database from: FENCEPOST_DATABASE_DSN\n"));
@@ -144,7 +145,7 @@ TEST_F(Up, commands_find_it_in_var_unless_a_flag_or_the_environment_names_anothe
   EXPECT_THAT(down.err, HasSubstr("No 'fencepost up' is running in ./var"));
 }
 
-TEST_F(Up, the_environment_is_heard_and_a_variable_that_no_key_has_is_a_warning) {
+TEST_F(Up, the_environment_configures_the_node_and_an_unknown_variable_is_a_warning) {
   auto up = start("0", {"FENCEPOST_CONFIRMATIONS_REQUIRED=5", "FENCEPOST_TX_MAX_INFLIGHT=100"});
   ASSERT_TRUE(comes_up()) << up.output();
   const auto chains = ask({.url = fact("url") + "/api/v1/chains", .key = fact("apiKey")}).json();
@@ -153,7 +154,7 @@ TEST_F(Up, the_environment_is_heard_and_a_variable_that_no_key_has_is_a_warning)
                                      "FENCEPOST_TX_MAX_IN_FLIGHT?"));
 }
 
-TEST_F(Up, after_kill_9_it_comes_up_again_with_the_same_data) {
+TEST_F(Up, after_kill_9_it_starts_again_with_the_same_data) {
   std::string key;
   std::int64_t block = 0;
   {
@@ -161,7 +162,7 @@ TEST_F(Up, after_kill_9_it_comes_up_again_with_the_same_data) {
     ASSERT_TRUE(comes_up()) << up.output();
     key = fact("apiKey");
     exec_sql(fact("dsn"), "CREATE TABLE kept (id int); INSERT INTO kept VALUES (42)");
-    // Old enough that a state with this block has been written.
+    // Wait until a state with at least two blocks has been written.
     ASSERT_TRUE(eventually([&] { return block_number() >= 8; }, 60s));
     block = 2;
     up.kill();
@@ -178,7 +179,7 @@ TEST_F(Up, after_kill_9_it_comes_up_again_with_the_same_data) {
   EXPECT_EQ(leftovers(), "");
 }
 
-TEST_F(Up, a_database_server_that_dies_is_started_again) {
+TEST_F(Up, a_database_server_that_dies_is_restarted) {
   auto up = start();
   ASSERT_TRUE(comes_up()) << up.output();
   const auto pid_file = data_dir() / "postgres" / "cluster" / "postmaster.pid";
@@ -194,7 +195,7 @@ TEST_F(Up, a_database_server_that_dies_is_started_again) {
   EXPECT_EQ(whoami().status, 200U);
 }
 
-TEST_F(Up, a_taken_port_is_a_clear_message_and_nothing_is_left_running) {
+TEST_F(Up, a_taken_port_is_reported_and_no_process_is_left_running) {
   asio::io_context context;
   asio::ip::tcp::acceptor taken(context, {asio::ip::make_address("127.0.0.1"), 0});
   const auto port = std::to_string(taken.local_endpoint().port());
@@ -205,7 +206,7 @@ TEST_F(Up, a_taken_port_is_a_clear_message_and_nothing_is_left_running) {
   EXPECT_EQ(leftovers(), "");
 }
 
-TEST_F(Up, a_second_one_in_the_same_place_is_refused_and_the_first_lives_on) {
+TEST_F(Up, a_second_up_in_the_same_data_directory_is_refused_and_the_first_keeps_running) {
   auto first = start();
   ASSERT_TRUE(comes_up()) << first.output();
   const auto second = fencepost({"up", "--data-dir", data_dir().string(), "--port", "0"});
