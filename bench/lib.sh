@@ -7,7 +7,7 @@ seconds=${SECONDS_PER_ROUND:-8}
 rounds=${ROUNDS:-3}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=$(mktemp -d)
-chmod 755 "$dir" # for root, the database and nginx run as other users
+chmod 755 "$dir" # when root runs this, the database and nginx run as other users
 started=() status=0
 finish() {
   local pid
@@ -61,7 +61,8 @@ sql() { psql -XqAt "$dsn" -c "$1"; }
 
 median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 
-# missed CODE: what a judging awk exited with; 1 is a missed bar, everything else is a benchmark that did not work.
+# missed CODE: handles the exit code of the awk that compared the numbers. 1 is a missed bar; any other code is a failed
+# benchmark.
 missed() { if (($1 == 1)); then status=3; else exit "$1"; fi; }
 
 # report NAME VALUE UNIT FLOOR BAR
@@ -75,6 +76,6 @@ report() {
   }' || missed $?
 }
 
-# sized NORMAL SMOKE: the first, or the second when the benchmark only has to run.
+# sized NORMAL SMOKE: prints NORMAL, or SMOKE in a smoke run.
 sized() { if [[ -n ${BENCH_SMOKE:-} ]]; then echo "$2"; else echo "$1"; fi; }
 

@@ -1,4 +1,4 @@
-// What an operator does by hand, on real nodes: recording a hash seen elsewhere, and filling a missing nonce.
+// Operator actions on real nodes: recording a hash that another wallet sent, filling a lost nonce, cancel, rebroadcast.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
