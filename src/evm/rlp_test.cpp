@@ -137,7 +137,7 @@ TEST(rlp, refuses_numbers_that_are_not_canonical_or_too_large) {
   EXPECT_EQ(Reader(nine).uint64().error().message, "a number has 9 bytes; expected at most 8");
   EXPECT_EQ(Reader(nine).uint256(), Uint256(1) << 64);
   const auto thirty_three = hex("a101" + std::string(64, '0'));
-  EXPECT_EQ(Reader(thirty_three).uint256().error().message, "a number has 33 bytes where 32 is the most");
+  EXPECT_EQ(Reader(thirty_three).uint256().error().message, "a number has 33 bytes; expected at most 32");
 }
 
 TEST(rlp, does_not_move_after_an_error) {
