@@ -104,6 +104,30 @@ TEST_F(TxEndpoints, an_endpoint_that_reports_an_error_for_a_sent_broadcast_cause
   EXPECT_GT(first.changed("eth_sendRawTransaction"), 0U) << "the node got no wrong answer";
 }
 
+// Until the chain ids are checked, an endpoint of another chain looks like any other.
+TEST(tx_endpoints, no_nonce_is_taken_from_an_endpoint_of_another_chain_while_the_first_one_hangs) {
+  const Anvil other({"--chain-id", "1"});
+  const json::object used{
+      {"jsonrpc", "2.0"}, {"id", 1}, {"method", "anvil_setNonce"}, {"params", json::array{signer(0), "0x2a"}}};
+  ASSERT_EQ(ask({"POST", other.url(), "", json::serialize(used)}).status, 200U);
+  TxCluster cluster({.settings = {.more_rpc_urls = {other.url()}}, .proxied = true, .start = false});
+  cluster.chain_proxy(0).refuse();
+  cluster.node(0).start();
+  cluster.create(0, transfer(signer(0), "waits", 1));
+  cluster.node(0).kill();
+
+  // The signer has open work, so the node takes its lease as soon as it may.
+  cluster.chain_proxy(0).blackhole();
+  cluster.node(0).start();
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM signer_lease WHERE fencing_token > 1", "1"));
+  EXPECT_EQ(cluster.sql("SELECT coalesce(max(next_nonce), -1) FROM signer_nonce_cursor"), "-1") << cluster.describe();
+
+  cluster.chain_proxy(0).pass();
+  cluster.chain_proxy(0).cut();
+  EXPECT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+}
+
 TEST_F(TxEndpoints, the_list_of_chains_shows_the_head_and_the_health_of_endpoints) {
   TcpProxy wire("127.0.0.1", anvil_.port());
   cluster_.emplace(TxClusterOptions{.settings = {.confirmations = "3"},

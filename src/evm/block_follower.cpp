@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/gather.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost::evm {
@@ -81,8 +82,10 @@ void BlockFollower::start() {
 }
 
 awaitable<> BlockFollower::stop() {
-  co_await worker_.stop();
-  for (const auto& subscription : subscriptions_) co_await subscription->stop();
+  std::vector<awaitable<>> stops;
+  stops.push_back(worker_.stop());
+  for (const auto& subscription : subscriptions_) stops.push_back(subscription->stop());
+  co_await gather(std::move(stops));
 }
 
 void BlockFollower::wake() {

@@ -15,6 +15,9 @@ std::vector<std::string> reveal(const std::vector<Secret>& urls) {
   return out;
 }
 
+// Short, because the stop of a node has a deadline. A step that is cut off runs again after the next start.
+constexpr std::chrono::milliseconds kStopGrace{500};
+
 // The depth of finality, and the same again for reorgs.
 std::size_t window_for(const FinalityRule& rule) {
   constexpr std::size_t kLeast = 256;
@@ -30,10 +33,12 @@ Chain::Chain(const Parts& parts, std::size_t loop, ChainOptions options)
       rpc_(http_, reveal(options_.rpc_urls), {.chain = options_.name}, parts.clock, parts.random, parts.metrics),
       connector_(rpc_, options_.chain_id),
       headers_(parts.database.pool_of(loop)),
-      follower_(
-          home_, connector_, headers_, parts.clock,
-          {.chain = options_.name, .poll_interval = options_.poll_interval, .window = window_for(options_.finality)},
-          parts.metrics) {}
+      follower_(home_, connector_, headers_, parts.clock,
+                {.chain = options_.name,
+                 .poll_interval = options_.poll_interval,
+                 .window = window_for(options_.finality),
+                 .stop_grace = kStopGrace},
+                parts.metrics) {}
 
 awaitable<ChainStatus> Chain::status() {
   co_return co_await on_loop(home_, [this]() -> awaitable<ChainStatus> { co_return status_now(); });
@@ -73,12 +78,18 @@ awaitable<std::optional<FinalBlock>> Chain::final_block() {
   co_return FinalBlock{block->header.number, block->endpoint};
 }
 
-awaitable<> Chain::start() {
+awaitable<> Chain::check_endpoints() {
   co_await on_loop(home_, [this]() -> awaitable<> {
     if (auto checked = co_await rpc_.check_chain_id(static_cast<std::uint64_t>(id())); !checked) {
       log::error("the check of the chain id failed", checked.error(), {{"chain", name()}});
     }
+  });
+}
+
+awaitable<> Chain::start() {
+  co_await on_loop(home_, [this]() -> awaitable<> {
     follower_.start();
+    co_return;
   });
 }
 

@@ -76,8 +76,10 @@ class Chain {
   // reports the tag, or the tag's block is not on the node's own branch. On home().
   awaitable<std::optional<FinalBlock>> final_block();
 
-  // Any loop. Requires: the domains have subscribed to the follower. Logs an endpoint that reports another chain id and
-  // does not use it. When no endpoint answers, the follower keeps polling.
+  // Asks every endpoint for its chain id. One that reports another chain is logged and not used from then on. Any loop.
+  // Requires: done before any domain's worker starts, so that no worker acts on another chain's answers.
+  awaitable<> check_endpoints();
+  // Starts the follower, which polls also while no endpoint answers. Any loop. Requires: the domains have subscribed.
   awaitable<> start();
   awaitable<> stop();
 

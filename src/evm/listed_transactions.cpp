@@ -26,6 +26,7 @@ void ListedTransactions::add(const Block& block) {
 
 void ListedTransactions::keep_only(const HeaderWindow& window) {
   std::erase_if(blocks_, [&](const auto& block) { return window.contains(block.first, block.second.hash) != true; });
+  while (blocks_.size() > kMostBlocks) blocks_.erase(blocks_.begin());
 }
 
 std::optional<Listing> ListedTransactions::find(std::string_view tx_hash) const {

@@ -34,6 +34,8 @@ class ListedTransactions {
   // The block that lists this transaction ("0x…", lowercase); nothing when no block does.
   std::optional<Listing> find(std::string_view tx_hash) const;
 
+  // However long the window is: the newest blocks count.
+  static constexpr std::size_t kMostBlocks = 2'048;
   std::size_t blocks() const { return blocks_.size(); }
 
  private:

@@ -24,6 +24,7 @@
 #include "pg/migrations.hpp"
 #include "pg/statistics_keeper.hpp"
 #include "runtime/child_process.hpp"
+#include "runtime/gather.hpp"
 #include "runtime/log.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/runtime.hpp"
@@ -204,12 +205,11 @@ class Node {
     stops_.add("api key uses", [this](auto) { return stop_key_uses(); });
     statistics_.start();
     stops_.add("statistics", [this](auto) { return statistics_.stop(); });
+    co_await for_all_chains(&evm::Chain::check_endpoints);
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
-    for (const auto& chain : chains_) {
-      co_await chain->start();
-      stops_.add("chain", [&chain](auto) { return chain->stop(); });
-    }
+    co_await for_all_chains(&evm::Chain::start);
+    stops_.add("chains", [this](auto) { return for_all_chains(&evm::Chain::stop); });
     transfers_.start();
     stops_.add("transfers", [this](auto left) { return transfers_.stop(left); });
     serving_ = true;
@@ -248,6 +248,13 @@ class Node {
       co_await told_to_stop->wait(std::chrono::steady_clock::now() + delay);
     }
     co_return Result<void>{};
+  }
+
+  // All chains at once: one that does not answer delays no other.
+  awaitable<> for_all_chains(awaitable<> (evm::Chain::*step)()) {
+    std::vector<awaitable<>> steps;
+    for (const auto& chain : chains_) steps.push_back((*chain.*step)());
+    co_await gather(std::move(steps));
   }
 
   awaitable<Worker::Next> save_key_uses() {

@@ -43,4 +43,16 @@ awaitable<std::vector<T>> gather(std::vector<awaitable<T>> tasks) {
   co_return out;
 }
 
+// The same for coroutines without a result.
+inline awaitable<> gather(std::vector<awaitable<>> tasks) {
+  const auto finish = [](awaitable<> task) -> awaitable<bool> {
+    co_await std::move(task);
+    co_return true;
+  };
+  std::vector<awaitable<bool>> finished;
+  finished.reserve(tasks.size());
+  for (auto& task : tasks) finished.push_back(finish(std::move(task)));
+  co_await gather(std::move(finished));
+}
+
 }  // namespace fencepost

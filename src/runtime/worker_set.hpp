@@ -22,9 +22,8 @@ class WorkerSet {
   W& add(Args&&... args) {
     auto worker = std::make_shared<W>(std::forward<Args>(args)...);
     W& added = *worker;
-    members_.push_back({.worker = std::move(worker),
-                        .start = [&added] { added.start(); },
-                        .stop = [&added] { return stop_one(added); }});
+    members_.push_back(
+        {.worker = std::move(worker), .start = [&added] { added.start(); }, .stop = [&added] { return added.stop(); }});
     return added;
   }
 
@@ -34,7 +33,7 @@ class WorkerSet {
 
   // Stops all workers concurrently: a slow step delays only its own worker.
   awaitable<> stop() {
-    std::vector<awaitable<bool>> stops;
+    std::vector<awaitable<>> stops;
     stops.reserve(members_.size());
     for (const auto& member : members_) stops.push_back(member.stop());
     co_await gather(std::move(stops));
@@ -44,14 +43,8 @@ class WorkerSet {
   struct Member {
     std::shared_ptr<void> worker;
     std::function<void()> start;
-    std::function<awaitable<bool>()> stop;
+    std::function<awaitable<>()> stop;
   };
-
-  template <class W>
-  static awaitable<bool> stop_one(W& worker) {
-    co_await worker.stop();
-    co_return true;
-  }
 
   std::vector<Member> members_;
 };

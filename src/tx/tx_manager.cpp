@@ -46,6 +46,7 @@ class TxManager::ChainWork {
         confirmations_(workers_.add<ConfirmationManager>(context_)) {
     workers_.add<BacklogGauges>(context_);
     context_.wake_receipts = [this] { receipts_.wake(); };
+    context_.find_listing = [this](const std::string& tx_hash) { return receipts_.listing(tx_hash); };
     context_.wake_promoter = [&promoter = workers_.add<Promoter>(context_)] { promoter.wake(); };
     context_.wake_submitter = [&submitter = workers_.add<Submitter>(context_)] { submitter.wake(); };
     context_.wake_resubmitter = [&resubmitter = workers_.add<Resubmitter>(context_)] { resubmitter.wake(); };

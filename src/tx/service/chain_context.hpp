@@ -37,6 +37,8 @@ struct ChainContext {
   std::function<void()> wake_resubmitter = {};
   std::function<void()> wake_receipts = {};
   std::function<void()> wake_stuck_watcher = {};
+  // See ReceiptChecker::listing. On the chain's loop.
+  std::function<std::optional<evm::Listing>(const std::string& tx_hash)> find_listing = {};
 
   const std::string& node() const { return leases.identity().node_id; }
   std::int64_t chain_id() const { return evm_chain.id(); }

@@ -38,7 +38,7 @@ awaitable<pg::ResultSet> run_or_refuse(pg::Pool& pool, pg::Batch batch) {
     if (!error.is_lock_timeout()) throw;
     cause = error.error().to_string();
   }
-  throw Exception(unavailable(std::string(kTxLocked),
+  throw Exception(unavailable("tx_locked",
                               "another database session holds a lock on the transaction or on the signer's nonces; "
                               "nothing was changed: retry, or end that session")
                       .because(std::move(cause))

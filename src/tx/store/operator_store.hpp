@@ -15,7 +15,6 @@
 namespace fencepost::tx {
 
 // The error code when another session held a lock for longer than kLockPatience.
-inline constexpr std::string_view kTxLocked = "tx_locked";
 
 // All functions here throw as Connection::run, or kUnavailable `tx_locked` when nothing was written because of a lock.
 struct OperatorAct {

@@ -84,7 +84,7 @@ TEST_F(OperatorStore, a_write_blocked_by_another_sessions_lock_is_refused_and_ch
       stranger.must("BEGIN");
       stranger.must(one.locks);
       const auto code = co_await test::code_of(one.run(pool));
-      EXPECT_EQ(code, kTxLocked);
+      EXPECT_EQ(code, "tx_locked");
       EXPECT_EQ(everything(), before);
       stranger.must("COMMIT");
       // The same write again, after the lock was released.

@@ -38,17 +38,26 @@ void MissingReceipts::forget_dead(const evm::HeaderWindow& window) {
   update_gauge();
 }
 
-MissingReceipts::Due MissingReceipts::take_due(TimePoint now, std::size_t limit) {
-  Due due{.hashes = {}, .round = round_};
-  for (auto& [hash, entry] : missing_) {
-    if (due.hashes.size() == limit) break;
-    if (entry.next > now) continue;
-    entry.next = now + std::chrono::seconds(std::min(30, 1 << std::min(entry.tries, 5)));
-    ++entry.tries;
-    due.hashes.push_back(hash);
+std::vector<MissingReceipts::Due> MissingReceipts::take_due(TimePoint now, std::size_t limit) {
+  std::vector<std::pair<const std::string, Entry>*> waiting;
+  for (auto& entry : missing_) {
+    if (entry.second.next <= now) waiting.push_back(&entry);
   }
-  if (!due.hashes.empty()) ++round_;
+  std::ranges::sort(waiting, {}, [](const auto* entry) { return entry->second.next; });
+  waiting.resize(std::min(limit, waiting.size()));
+  std::vector<Due> due;
+  due.reserve(waiting.size());
+  for (auto* one : waiting) {
+    auto& [hash, entry] = *one;
+    entry.next = now + std::chrono::seconds(std::min(30, 1 << std::min<std::size_t>(entry.tries, 5)));
+    due.push_back({hash, entry.tries++});
+  }
   return due;
+}
+
+std::optional<evm::Listing> MissingReceipts::find(const std::string& tx_hash) const {
+  const auto known = missing_.find(tx_hash);
+  return known == missing_.end() ? std::nullopt : std::optional(known->second.listing);
 }
 
 void MissingReceipts::update_gauge() {

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -33,11 +34,14 @@ class MissingReceipts {
   void forget_dead(const evm::HeaderWindow& window);
 
   struct Due {
-    std::vector<std::string> hashes;
-    std::size_t round = 0;  // counts up, so that the caller can ask the endpoints in rotation
+    std::string tx_hash;
+    std::size_t tries = 0;  // before this one: the caller asks another endpoint each time
   };
-  // At most `limit` receipts that are due now. Each is due again after 1 s, 2 s, 4 s, … 30 s.
-  Due take_due(TimePoint now, std::size_t limit);
+  // At most `limit` receipts that are due now, the longest due first. Each is due again after 1 s, 2 s, 4 s, … 30 s.
+  std::vector<Due> take_due(TimePoint now, std::size_t limit);
+
+  // The block that lists the transaction; nothing when its receipt is not missing.
+  std::optional<evm::Listing> find(const std::string& tx_hash) const;
 
   std::size_t size() const { return missing_.size(); }
 
@@ -45,14 +49,13 @@ class MissingReceipts {
   struct Entry {
     evm::Listing listing;
     TimePoint next{};
-    int tries = 0;
+    std::size_t tries = 0;
   };
 
   void update_gauge();
 
   std::string chain_;
   Metrics::Gauge& gauge_;
-  std::size_t round_ = 0;
   std::unordered_map<std::string, Entry> missing_;
 };
 

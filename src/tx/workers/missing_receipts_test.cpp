@@ -12,7 +12,11 @@ struct MissingReceiptsTest : testing::Test {
   MissingReceipts missing{"dev", metrics};
   MissingReceipts::TimePoint now{1h};
 
-  std::vector<std::string> due() { return missing.take_due(now, 100).hashes; }
+  std::vector<std::string> due() {
+    std::vector<std::string> hashes;
+    for (const auto& one : missing.take_due(now, 100)) hashes.push_back(one.tx_hash);
+    return hashes;
+  }
 };
 
 TEST_F(MissingReceiptsTest, is_due_at_once_and_then_with_growing_delays) {
@@ -26,21 +30,35 @@ TEST_F(MissingReceiptsTest, is_due_at_once_and_then_with_growing_delays) {
   }
 }
 
-TEST_F(MissingReceiptsTest, each_round_of_lookups_has_its_own_number) {
+TEST_F(MissingReceiptsTest, counts_the_tries_of_each_receipt_by_itself) {
   missing.add("0xa", {7, "0xb7"});
-  EXPECT_EQ(missing.take_due(now, 100).round, 0U);
-  EXPECT_EQ(missing.take_due(now, 100).round, 1U) << "nothing was due, nothing was asked";
+  EXPECT_EQ(missing.take_due(now, 100).front().tries, 0U);
+  now += 500ms;
+  missing.add("0xb", {7, "0xb7"});
+  EXPECT_EQ(missing.take_due(now, 100).front().tries, 0U) << "0xb alone is due";
+  now += 500ms;
+  EXPECT_EQ(missing.take_due(now, 100).front().tries, 1U) << "0xa alone is due";
   now += 1min;
-  EXPECT_EQ(missing.take_due(now, 100).round, 1U);
-  now += 1min;
-  EXPECT_EQ(missing.take_due(now, 100).round, 2U);
+  const auto both = missing.take_due(now, 100);
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[0].tx_hash, "0xb") << "due since 59.5 s, 0xa since 58 s";
+  EXPECT_EQ(both[0].tries, 1U);
+  EXPECT_EQ(both[1].tries, 2U);
 }
 
 TEST_F(MissingReceiptsTest, takes_no_more_than_asked_for_and_forgets_none) {
   for (int i = 0; i < 10; ++i) missing.add("0x" + std::to_string(i), {7, "0xb7"});
-  EXPECT_EQ(missing.take_due(now, 4).hashes.size(), 4U);
-  EXPECT_EQ(missing.take_due(now, 100).hashes.size(), 6U);
+  EXPECT_EQ(missing.take_due(now, 4).size(), 4U);
+  EXPECT_EQ(missing.take_due(now, 100).size(), 6U);
   EXPECT_EQ(missing.size(), 10U);
+}
+
+TEST_F(MissingReceiptsTest, knows_the_block_until_the_receipt_is_there) {
+  EXPECT_EQ(missing.find("0xa"), std::nullopt);
+  missing.add("0xa", {7, "0xb7"});
+  EXPECT_EQ(missing.find("0xa"), (evm::Listing{7, "0xb7"}));
+  missing.remove("0xa");
+  EXPECT_EQ(missing.find("0xa"), std::nullopt);
 }
 
 TEST_F(MissingReceiptsTest, forgets_what_a_reorg_replaced_and_keeps_what_is_below_the_window) {

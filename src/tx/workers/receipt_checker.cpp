@@ -1,6 +1,7 @@
 #include "tx/workers/receipt_checker.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "runtime/log.hpp"
@@ -159,33 +160,66 @@ awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_onc
 }
 
 awaitable<Worker::Next> ReceiptChecker::check() {
-  co_await check_missing();
-  co_return co_await check_stale();
+  const auto missing = co_await check_missing();
+  const auto stale = co_await check_stale();
+  co_return missing == Worker::Next::kAgain ? missing : stale;
 }
 
-awaitable<> ReceiptChecker::check_missing() {
+awaitable<Worker::Next> ReceiptChecker::check_missing() {
   missing_.forget_dead(chain_.follower.window());
   const auto due = missing_.take_due(std::chrono::steady_clock::now(), kHashesPerBatch);
-  if (due.hashes.empty()) co_return;
-  // A transaction that has a receipt by now, has ended, or is led by another node is no longer missing here.
-  auto matches = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), due.hashes);
-  std::erase_if(matches, [](const Match& match) { return match.receipt_hash.has_value(); });
-  for (const auto& hash : due.hashes) {
-    if (std::ranges::find(matches, hash, &Match::attempt_hash) == matches.end()) missing_.remove(hash);
-  }
-  if (matches.empty()) co_return;
+  if (due.empty()) co_return Worker::Next::kRest;
   std::vector<std::string> hashes;
-  for (const auto& match : matches) hashes.push_back(match.attempt_hash);
-  const auto receipts = co_await chain_.connector.receipts(hashes, due.round % chain_.connector.endpoint_count());
-  std::vector<std::pair<Match, evm::Receipt>> found;
-  for (std::size_t i = 0; i < receipts.size(); ++i) {
-    if (receipts[i] && *receipts[i]) {
-      found.emplace_back(matches[i], **receipts[i]);
+  for (const auto& one : due) hashes.push_back(one.tx_hash);
+  // A transaction that has a receipt by now, has ended, or is led by another node is no longer missing here.
+  auto matches = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), hashes);
+  std::erase_if(matches, [](const Match& match) { return match.receipt_hash.has_value(); });
+  const auto endpoints = usable_endpoints();
+  std::map<std::size_t, std::vector<Match>> by_endpoint;
+  for (const auto& one : due) {
+    const auto match = std::ranges::find(matches, one.tx_hash, &Match::attempt_hash);
+    if (match == matches.end()) {
+      missing_.remove(one.tx_hash);
     } else {
-      count(receipts[i] ? "missing" : "error", 1);
+      by_endpoint[endpoints[one.tries % endpoints.size()]].push_back(*match);
     }
   }
+  for (auto& [endpoint, some] : by_endpoint) co_await look_up(std::move(some), endpoint);
+  co_return due.size() == kHashesPerBatch ? Worker::Next::kAgain : Worker::Next::kRest;
+}
+
+// The endpoints that answer for this chain; all of them when none does.
+std::vector<std::size_t> ReceiptChecker::usable_endpoints() const {
+  std::vector<std::size_t> usable;
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < chain_.connector.endpoint_count(); ++i) {
+    const auto status = chain_.connector.endpoint_status(i);
+    all.push_back(i);
+    if (!status.wrong_chain && !status.cooling_until) usable.push_back(i);
+  }
+  return usable.empty() ? all : usable;
+}
+
+awaitable<> ReceiptChecker::look_up(std::vector<Match> matches, std::size_t endpoint) {
+  std::vector<std::string> hashes;
+  for (const auto& match : matches) hashes.push_back(match.attempt_hash);
+  const auto receipts = co_await chain_.connector.receipts(std::move(hashes), endpoint);
+  std::vector<std::pair<Match, evm::Receipt>> found;
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    if (!receipts[i] || !*receipts[i]) {
+      count(receipts[i] ? "missing" : "error", 1);
+      continue;
+    }
+    const bool ours = co_await on_own_branch(chain_, **receipts[i]) == true;
+    if (ours) found.emplace_back(matches[i], **receipts[i]);
+    if (!ours) count("other_branch", 1);
+  }
   co_await store(std::move(found));
+}
+
+std::optional<evm::Listing> ReceiptChecker::listing(const std::string& tx_hash) const {
+  if (auto listing = chain_.follower.listing(tx_hash)) return listing;
+  return missing_.find(tx_hash);
 }
 
 void ReceiptChecker::on_missed() {

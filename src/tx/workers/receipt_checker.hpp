@@ -26,12 +26,17 @@ class ReceiptChecker {
   // The follower skipped blocks: looks up the receipt of every open transaction by hash, once, without waiting for the
   // timeout.
   void on_missed();
+  // The block on the node's own branch that lists the transaction: from the follower's blocks, or from a receipt that
+  // is still missing, however old its block is. Nothing when this node knows of none.
+  std::optional<evm::Listing> listing(const std::string& tx_hash) const;
 
  private:
   struct StaleBatch;
 
   awaitable<Worker::Next> check();
-  awaitable<> check_missing();
+  awaitable<Worker::Next> check_missing();
+  awaitable<> look_up(std::vector<Match> matches, std::size_t endpoint);
+  std::vector<std::size_t> usable_endpoints() const;
   awaitable<Worker::Next> check_stale();
   std::chrono::milliseconds stale_after();
   awaitable<> check_batch(std::shared_ptr<StaleBatch> batch);

@@ -197,7 +197,7 @@ awaitable<std::optional<StuckWatcher::Evidence>> StuckWatcher::gather(const Open
     if (!ours) continue;
     const bool mined = receipt || co_await says_mined(attempts[i].tx_hash, endpoint);
     if (mined) ++nonce.own_mined;
-    if (const auto listing = chain_.follower.listing(attempts[i].tx_hash)) facts.listed_block = listing->block_number;
+    if (const auto listing = chain_.find_listing(attempts[i].tx_hash)) facts.listed_block = listing->block_number;
   }
   facts.nonce = nonce;
   const auto* own = chain_.follower.window().head();
