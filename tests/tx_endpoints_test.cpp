@@ -110,20 +110,26 @@ TEST(tx_endpoints, no_nonce_is_taken_from_an_endpoint_of_another_chain_while_the
   const json::object used{
       {"jsonrpc", "2.0"}, {"id", 1}, {"method", "anvil_setNonce"}, {"params", json::array{signer(0), "0x2a"}}};
   ASSERT_EQ(ask({"POST", other.url(), "", json::serialize(used)}).status, 200U);
-  TxCluster cluster({.settings = {.more_rpc_urls = {other.url()}}, .proxied = true, .start = false});
-  cluster.chain_proxy(0).refuse();
+  TxCluster cluster({.settings = {.more_rpc_urls = {other.url()}}, .rewritten = true, .start = false});
+  auto& first = cluster.chain_rewriter(0);
+  for (const auto* method : {"eth_getTransactionCount", "eth_getBlockByNumber", "eth_chainId"}) {
+    first.answer_error(method, -32603, "internal error");
+  }
   cluster.node(0).start();
   cluster.create(0, transfer(signer(0), "waits", 1));
   cluster.node(0).kill();
 
-  // The signer has open work, so the node takes its lease as soon as it may.
-  cluster.chain_proxy(0).blackhole();
+  // The signer has open work: the node takes its lease and asks for its nonce as soon as it may. The first endpoint
+  // refuses that at once and does not answer what its chain is.
+  first.hold("eth_chainId");
   cluster.node(0).start();
   ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM signer_lease WHERE fencing_token > 1", "1"));
+  const auto asked = first.changed("eth_getTransactionCount");
+  ASSERT_TRUE(eventually([&] { return first.changed("eth_getTransactionCount") > asked; }, 60s)) << cluster.describe();
   EXPECT_EQ(cluster.sql("SELECT coalesce(max(next_nonce), -1) FROM signer_nonce_cursor"), "-1") << cluster.describe();
 
-  cluster.chain_proxy(0).pass();
-  cluster.chain_proxy(0).cut();
+  first.release("eth_chainId");
+  first.pass_all();
   EXPECT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);
 }

@@ -58,6 +58,27 @@ void RpcRewriter::answer_error(const std::string& method, int code, const std::s
   });
 }
 
+void RpcRewriter::hold(const std::string& method) {
+  const std::lock_guard lock(mutex_);
+  gates_[method] = std::make_shared<http::testing::Gate>();
+}
+
+void RpcRewriter::release(const std::string& method) {
+  const std::lock_guard lock(mutex_);
+  const auto gate = gates_.extract(method);
+  if (!gate.empty()) gate.mapped()->open();
+}
+
+awaitable<> RpcRewriter::wait_while_held(const json::object& call) {
+  std::shared_ptr<http::testing::Gate> gate;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = gates_.find(std::string(call.at("method").as_string()));
+    if (it != gates_.end()) gate = it->second;
+  }
+  if (gate) co_await gate->pass();
+}
+
 void RpcRewriter::pass(const std::string& method) {
   const std::lock_guard lock(mutex_);
   changes_.erase(method);
@@ -86,6 +107,10 @@ std::size_t RpcRewriter::changed(const std::string& method) const {
 
 awaitable<http::Response> RpcRewriter::answer(http::Request& request) {
   auto calls = json::parse(request.body());
+  if (calls.is_object()) co_await wait_while_held(calls.as_object());
+  if (calls.is_array()) {
+    for (const auto& call : calls.as_array()) co_await wait_while_held(call.as_object());
+  }
   if (const auto last = last_block()) {
     if (calls.is_object()) name_last_block(calls.as_object(), *last);
     if (calls.is_array()) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -35,6 +36,9 @@ class RpcRewriter {
   void change(const std::string& method, Change change);
   void answer_null(const std::string& method);
   void answer_error(const std::string& method, int code, const std::string& message);
+  // Leaves calls of the method unanswered until release().
+  void hold(const std::string& method);
+  void release(const std::string& method);
   void pass(const std::string& method);
   void pass_all();
 
@@ -47,14 +51,16 @@ class RpcRewriter {
  private:
   awaitable<http::Response> answer(http::Request& request);
   std::optional<std::int64_t> last_block() const;
+  awaitable<> wait_while_held(const boost::json::object& call);
   boost::json::value rewrite(const boost::json::value& request, boost::json::value reply);
   boost::json::object rewrite_one(const boost::json::object& call, boost::json::object reply);
 
   std::string url_;
-  mutable std::mutex mutex_;  // guards the three below
+  mutable std::mutex mutex_;  // guards the four below
   std::map<std::string, Change> changes_;
   std::map<std::string, std::size_t> counts_;
   std::optional<std::int64_t> last_block_;
+  std::map<std::string, std::shared_ptr<http::testing::Gate>> gates_;
   http::testing::TestServer server_;
 };
 
