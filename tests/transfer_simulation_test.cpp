@@ -232,7 +232,7 @@ class TransferSimulation : public testing::Test {
                            "(transfer_id) WHERE transfer_denials.reason = 'transfer_checks_expired' AND denied_at < "
                            "expires_at"),
               "0");
-    EXPECT_EQ(cluster_.sql("SELECT count(*) FROM outbox_event AS e JOIN economy.pending_transfers AS p ON e.subject = "
+    EXPECT_EQ(cluster_.sql("SELECT count(*) FROM event AS e JOIN economy.pending_transfers AS p ON e.subject = "
                            "'transfer/' || p.transfer_id WHERE e.type = 'TransferApproved' AND e.created_at > "
                            "p.expires_at + interval '1 s'"),
               "0");

@@ -5,7 +5,10 @@ namespace {
 
 using pg::Statement;
 
-constexpr Statement kLastSeq{"outbox_last_seq", "SELECT coalesce(max(seq), 0) AS seq FROM outbox_event"};
+// The greatest seq that was taken, also by a transaction that is running or was rolled back.
+constexpr Statement kLastTaken{"outbox_last_taken", R"(
+  SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS seq
+    FROM event_seq)"};
 
 constexpr Statement kFreshXid{"outbox_fresh_xid", "SELECT pg_current_xact_id()::text AS xid"};
 
@@ -13,26 +16,29 @@ constexpr Statement kAllBeforeEnded{"outbox_all_before_ended",
                                     "SELECT pg_snapshot_xmin(pg_current_snapshot()) > $1::xid8 AS ended"};
 
 constexpr Statement kEventsBetween{"outbox_events_between", R"(
-  SELECT seq, type, subject, data, created_at
-    FROM outbox_event
+  SELECT seq, type, subject, data, at
+    FROM event
    WHERE seq > $1
      AND seq <= $2
+     AND type IS NOT NULL
    ORDER BY seq
    LIMIT $3)"};
 
 constexpr Statement kEventsOf{"outbox_events_of", R"(
-  SELECT seq, type, subject, data, created_at
-    FROM outbox_event
+  SELECT seq, type, subject, data, at
+    FROM event
    WHERE subject = $1
      AND seq > $3
+     AND type IS NOT NULL
    ORDER BY seq
    LIMIT $2)"};
 
 constexpr Statement kHistoryOf{"outbox_history_of", R"(
   SELECT seq, at, from_state, to_state, sub_state, node, fencing_token, why
-    FROM step_history
-   WHERE subject_id = $1
+    FROM event
+   WHERE subject = $1
      AND seq > $3
+     AND to_state IS NOT NULL
    ORDER BY seq
    LIMIT $2)"};
 
@@ -43,7 +49,7 @@ std::vector<Event> read_events(const pg::ResultSet& rows) {
                       .type = row.get<std::string>("type"),
                       .subject = row.get<std::string>("subject"),
                       .data = row.get<boost::json::value>("data"),
-                      .created_at = row.get<TimePoint>("created_at")});
+                      .at = row.get<TimePoint>("at")});
   }
   return events;
 }
@@ -52,10 +58,11 @@ std::vector<Event> read_events(const pg::ResultSet& rows) {
 
 awaitable<std::int64_t> Settled::advance(pg::Pool& pool) {
   if (candidate_xid_.empty()) {
-    const auto last = co_await pool.query(kLastSeq);
+    const auto last = co_await pool.query(kLastTaken);
     candidate_ = last.one().get<std::int64_t>("seq");
     if (candidate_ <= seq_) co_return seq_;
-    // Read after the seq above, so this id is greater than the id of every transaction that has taken a smaller seq.
+    // A transaction has its id before it takes a seq, and this id is assigned after the read above. So this id is
+    // greater than the id of every transaction that has taken a seq up to the candidate.
     const auto fresh = co_await pool.execute(kFreshXid);
     candidate_xid_ = fresh.one().get<std::string>("xid");
   }
@@ -78,8 +85,9 @@ awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std
   co_return read_events(rows);
 }
 
-awaitable<std::vector<HistoryStep>> history_of(pg::Pool& pool, Uuid subject_id, std::size_t limit, std::int64_t after) {
-  const auto rows = co_await pool.query(kHistoryOf, subject_id, limit, after);
+awaitable<std::vector<HistoryStep>> history_of(pg::Pool& pool, std::string subject, std::size_t limit,
+                                               std::int64_t after) {
+  const auto rows = co_await pool.query(kHistoryOf, subject, limit, after);
   std::vector<HistoryStep> steps;
   for (const auto row : rows) {
     steps.push_back({.seq = row.get<std::int64_t>("seq"),

@@ -1,5 +1,9 @@
-// Reads the outbox and the step history. The domains append events in SQL, inside the statement that makes the step,
-// so there is no event without its step and no step without its event (tables: db/migrations/0003_outbox.sql).
+// Reads the log: the table `event` (db/migrations/0009_event_log.sql), which holds the history of every subject and the
+// events for consumers. The domains append to it in SQL, inside the statement that makes the step, so there is no event
+// without its step and no step without its row.
+//
+// No rule may read the log: its old months are removed (outbox/event_partitions.hpp). What a decision depends on
+// (idempotency, nonces, claims, audit) is in tables of its own.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +14,6 @@
 #include <boost/json/value.hpp>
 
 #include "base/clock.hpp"
-#include "base/uuid.hpp"
 #include "pg/pool.hpp"
 
 namespace fencepost::outbox {
@@ -20,7 +23,7 @@ struct Event {
   std::string type;
   std::string subject;
   boost::json::value data;
-  TimePoint created_at;
+  TimePoint at;
 };
 
 struct HistoryStep {
@@ -34,15 +37,17 @@ struct HistoryStep {
   std::string why;
 };
 
-// The settled seq: no running transaction can still commit an event at or below it. Transactions take numbers in one
+// The settled seq: no running transaction can still commit a row at or below it. Transactions take numbers in one
 // order and commit in another, so a reader that moved on to every visible event would miss the slower ones for good.
 // Comparing the events' transaction ids is not enough: an older transaction may take the later number.
 //
 // Each reader has its own, in memory. A new one starts at 0 and catches up once the transactions that are running now
-// have ended. Pinned to one loop, one caller at a time.
+// have ended. The settled seq may be above the newest event, because numbers of rolled-back transactions count too. A
+// reader's position is the seq of the last event that it read, never the settled seq: after a crash PostgreSQL may
+// hand out again a number that no committed row has. Pinned to one loop, one caller at a time.
 class Settled {
  public:
-  // Asks PostgreSQL and returns the new settled seq. Call it again while that is behind the newest event.
+  // Asks PostgreSQL and returns the new settled seq. Call it again while that is below the newest event.
   awaitable<std::int64_t> advance(pg::Pool& pool);
   std::int64_t seq() const { return seq_; }
 
@@ -59,7 +64,7 @@ awaitable<std::vector<Event>> events_between(pg::Pool& pool, std::int64_t after,
 awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std::size_t limit, std::int64_t after = 0);
 
 // The steps of one subject, oldest first: the first `limit` whose seq is greater than `after`.
-awaitable<std::vector<HistoryStep>> history_of(pg::Pool& pool, Uuid subject_id, std::size_t limit,
+awaitable<std::vector<HistoryStep>> history_of(pg::Pool& pool, std::string subject, std::size_t limit,
                                                std::int64_t after = 0);
 
 }  // namespace fencepost::outbox

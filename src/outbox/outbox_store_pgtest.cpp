@@ -28,8 +28,15 @@ class Writer {
   // Opens a transaction and assigns its id, as in a transaction that is waiting for a lock.
   void begin() { run("BEGIN; SELECT pg_current_xact_id()"); }
   std::int64_t append(const std::string& subject) {
+    return std::stoll(
+        run(fmt::format("INSERT INTO event (type, subject, data) VALUES ('T', '{}', '{{}}') RETURNING seq", subject)));
+  }
+  // A step, announced as an event of `type` unless that is "NULL".
+  std::int64_t append_step(const std::string& subject, const std::string& to_state, const std::string& type) {
     return std::stoll(run(fmt::format(
-        "INSERT INTO outbox_event (type, subject, data) VALUES ('T', '{}', '{{}}') RETURNING seq", subject)));
+        "INSERT INTO event (subject, type, to_state, node, why, data) VALUES ('{0}', {2}, '{1}', 'n', 'test', "
+        "CASE WHEN {2} IS NOT NULL THEN jsonb '{{}}' END) RETURNING seq",
+        subject, to_state, type)));
   }
 
  private:
@@ -93,7 +100,7 @@ TEST_F(OutboxStore, waits_for_a_smaller_number_of_a_younger_transaction) {
     older.append("b");
     older.run("COMMIT");
     // A reader that compares only transaction ids treats number 2 as settled and skips number 1.
-    EXPECT_EQ(db_.exec("SELECT seq FROM outbox_event WHERE xid < pg_snapshot_xmin(pg_current_snapshot())"), "2");
+    EXPECT_EQ(db_.exec("SELECT seq FROM event WHERE xid < pg_snapshot_xmin(pg_current_snapshot())"), "2");
     EXPECT_EQ(co_await read(pool), Seqs{});
     younger.run("COMMIT");
     EXPECT_EQ(co_await read(pool), (Seqs{1, 2}));
@@ -130,7 +137,7 @@ TEST_F(OutboxStore, a_transaction_that_begins_later_does_not_delay_settled_event
 // A transaction must have its id before it takes a number: otherwise the snapshot's xmin would not account for it.
 TEST_F(OutboxStore, the_transaction_id_is_assigned_before_the_number) {
   EXPECT_EQ(db_.exec("SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute "
-                     "WHERE attrelid = 'outbox_event'::regclass AND attname IN ('xid', 'seq')"),
+                     "WHERE attrelid = 'event'::regclass AND attname IN ('xid', 'seq')"),
             "xid seq");
 }
 
@@ -173,7 +180,40 @@ TEST_F(OutboxStore, loses_no_event_of_concurrent_writers) {
   });
 }
 
-TEST_F(OutboxStore, lists_the_events_and_steps_of_one_subject) {
+TEST_F(OutboxStore, nothing_is_settled_in_an_empty_log) {
+  test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
+    EXPECT_EQ(co_await settled_.advance(pool), 0);
+    Writer writer(db_.dsn());
+    const auto seq = writer.append("a");
+    EXPECT_EQ(co_await settled_.advance(pool), seq);
+  });
+}
+
+// A sequence does not roll back, so the settled seq may be above every event.
+TEST_F(OutboxStore, a_number_that_no_row_has_becomes_settled) {
+  test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
+    Writer failed(db_.dsn());
+    failed.begin();
+    const auto lost = failed.append("a");
+    EXPECT_EQ(co_await settled_.advance(pool), 0);
+    failed.run("ROLLBACK");
+    EXPECT_EQ(co_await settled_.advance(pool), lost);
+    EXPECT_EQ(co_await read(pool), Seqs{});
+    const auto seq = failed.append("a");
+    EXPECT_EQ(co_await read(pool), Seqs{seq});
+  });
+}
+
+TEST_F(OutboxStore, a_step_without_an_event_is_not_delivered) {
+  test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
+    Writer writer(db_.dsn());
+    writer.append_step("a", "X", "NULL");
+    const auto announced = writer.append_step("a", "Y", "'T'");
+    EXPECT_EQ(co_await read(pool), Seqs{announced});
+  });
+}
+
+TEST_F(OutboxStore, lists_the_events_of_one_subject) {
   test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
     Writer writer(db_.dsn());
     writer.append("a");
@@ -181,28 +221,98 @@ TEST_F(OutboxStore, lists_the_events_and_steps_of_one_subject) {
     writer.append("a");
     const auto events = co_await events_of(pool, "a", 10);
     EXPECT_EQ(events.size(), 2u);
-    EXPECT_EQ(events[0].seq, 1);
-    EXPECT_EQ(events[1].seq, 3);
-    EXPECT_EQ(events[1].type, "T");
-    EXPECT_EQ(events[1].subject, "a");
-    EXPECT_TRUE(events[1].data.is_object());
-
-    const auto id = Uuid::parse("01900000-0000-7000-8000-000000000001").value();
-    writer.run(
-        fmt::format("INSERT INTO step_history (subject_id, from_state, to_state, sub_state, node, fencing_token, why) "
-                    "VALUES ('{0}', NULL, 'X', NULL, 'n', NULL, 'began'), ('{0}', 'X', 'Y', 's', 'n', 3, 'went on')",
-                    id.to_string()));
-    const auto steps = co_await history_of(pool, id, 10);
-    EXPECT_EQ(steps.size(), 2u);
-    EXPECT_EQ(steps[0].from_state, std::nullopt);
-    EXPECT_EQ(steps[0].fencing_token, std::nullopt);
-    EXPECT_EQ(steps[1].from_state, "X");
-    EXPECT_EQ(steps[1].to_state, "Y");
-    EXPECT_EQ(steps[1].sub_state, "s");
-    EXPECT_EQ(steps[1].fencing_token, 3);
-    EXPECT_EQ(steps[1].why, "went on");
-    EXPECT_EQ((co_await history_of(pool, id, 1)).size(), 1u);
+    EXPECT_EQ(events.at(0).seq, 1);
+    EXPECT_EQ(events.at(1).seq, 3);
+    EXPECT_EQ(events.at(1).type, "T");
+    EXPECT_EQ(events.at(1).subject, "a");
+    EXPECT_TRUE(events.at(1).data.is_object());
+    EXPECT_EQ((co_await events_of(pool, "a", 1)).size(), 1u);
+    EXPECT_EQ((co_await events_of(pool, "a", 10, 1)).at(0).seq, 3);
   });
+}
+
+TEST_F(OutboxStore, lists_the_steps_of_one_subject) {
+  test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
+    Writer writer(db_.dsn());
+    writer.run(
+        "INSERT INTO event (subject, from_state, to_state, sub_state, node, fencing_token, why) VALUES "
+        "('a', NULL, 'X', NULL, 'n', NULL, 'began'), ('b', NULL, 'X', NULL, 'n', NULL, 'began'), "
+        "('a', 'X', 'Y', 's', 'n', 3, 'went on')");
+    const auto steps = co_await history_of(pool, "a", 10);
+    EXPECT_EQ(steps.size(), 2u);
+    EXPECT_EQ(steps.at(0).from_state, std::nullopt);
+    EXPECT_EQ(steps.at(0).fencing_token, std::nullopt);
+    EXPECT_EQ(steps.at(1).from_state, "X");
+    EXPECT_EQ(steps.at(1).to_state, "Y");
+    EXPECT_EQ(steps.at(1).sub_state, "s");
+    EXPECT_EQ(steps.at(1).node, "n");
+    EXPECT_EQ(steps.at(1).fencing_token, 3);
+    EXPECT_EQ(steps.at(1).why, "went on");
+    EXPECT_EQ((co_await history_of(pool, "a", 1)).size(), 1u);
+    EXPECT_EQ((co_await history_of(pool, "a", 10, steps.at(0).seq)).at(0).to_state, "Y");
+  });
+}
+
+// The rows lie in two months, so that two partitions have to be merged.
+TEST_F(OutboxStore, steps_and_events_of_a_subject_stay_in_order_across_months) {
+  test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
+    Writer writer(db_.dsn());
+    for (const auto* month : {"0 months", "1 month", "0 months", "1 month"}) {
+      writer.run(
+          fmt::format("INSERT INTO event (at, subject, type, to_state, node, why, data) "
+                      "VALUES (now() + interval '{}', 'a', 'T', 'X', 'n', 'test', '{{}}')",
+                      month));
+    }
+    Seqs steps, events;
+    for (const auto& step : co_await history_of(pool, "a", 10)) steps.push_back(step.seq);
+    for (const auto& event : co_await events_of(pool, "a", 10)) events.push_back(event.seq);
+    EXPECT_EQ(steps, (Seqs{1, 2, 3, 4}));
+    EXPECT_EQ(events, (Seqs{1, 2, 3, 4}));
+    EXPECT_EQ(co_await read(pool), (Seqs{1, 2, 3, 4}));
+  });
+}
+
+TEST_F(OutboxStore, the_views_show_a_step_and_its_event_from_one_row) {
+  Writer writer(db_.dsn());
+  writer.append("only_event");
+  writer.append_step("only_step", "X", "NULL");
+  writer.append_step("both", "X", "'T'");
+  EXPECT_EQ(db_.exec("SELECT string_agg(subject, ' ' ORDER BY seq) FROM history"), "only_step both");
+  EXPECT_EQ(db_.exec("SELECT string_agg(subject, ' ' ORDER BY seq) FROM outbox"), "only_event both");
+  EXPECT_EQ(db_.exec("SELECT count(*) FROM event"), "3");
+}
+
+TEST_F(OutboxStore, a_row_that_is_neither_a_whole_step_nor_a_whole_event_is_refused) {
+  Writer writer(db_.dsn());
+  for (const auto* row : {"subject) VALUES ('a')",                                          //
+                          "subject, type) VALUES ('a', 'T')",                               //
+                          "subject, data) VALUES ('a', '{}')",                              //
+                          "subject, to_state, node) VALUES ('a', 'X', 'n')",                //
+                          "subject, to_state, why) VALUES ('a', 'X', 'test')",              //
+                          "subject, type, data, why) VALUES ('a', 'T', '{}', 'test')",      //
+                          "subject, type, data, from_state) VALUES ('a', 'T', '{}', 'X')",  //
+                          "subject, type, data, sub_state) VALUES ('a', 'T', '{}', 's')"}) {
+    try {
+      writer.run(fmt::format("INSERT INTO event ({}", row));
+      ADD_FAILURE() << "accepted: " << row;
+    } catch (const Exception& refused) {
+      EXPECT_NE(refused.error().message.find("event_is_a_step_or_announced"), std::string::npos)
+          << row << ": " << refused.error().message;
+    }
+  }
+}
+
+TEST_F(OutboxStore, rows_of_the_log_are_never_changed) {
+  Writer writer(db_.dsn());
+  writer.append("a");
+  for (const auto* change : {"UPDATE event SET subject = 'b'", "DELETE FROM event", "TRUNCATE event"}) {
+    try {
+      writer.run(change);
+      ADD_FAILURE() << "accepted: " << change;
+    } catch (const Exception& refused) {
+      EXPECT_NE(refused.error().message.find("the log is append-only"), std::string::npos) << refused.error().message;
+    }
+  }
 }
 
 }  // namespace

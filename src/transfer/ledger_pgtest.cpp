@@ -184,7 +184,10 @@ TEST_F(Ledger, a_role_with_the_documented_grants_can_transfer) {
   clerk.must("SELECT economy.fn_set_settings(7, '{\"max_retries\": 3}', 'test', 'clerk')");
   EXPECT_EQ(clerk.must("SELECT FROM economy.fn_list_pending_transfers(7)").size(), 2U);
   EXPECT_EQ(clerk.must("SELECT FROM economy.fn_audit() WHERE wrong > 0").size(), 0U);
-  EXPECT_THROW(clerk.must("DELETE FROM public.outbox_event"), Exception) << "the role may do only what it was granted";
+  EXPECT_THROW(clerk.must("SELECT FROM public.event"), Exception) << "the role may do only what it was granted";
+  EXPECT_EQ(clerk.must("SELECT FROM economy.outbox").size(), 5U);
+  EXPECT_THROW(clerk.must("INSERT INTO economy.outbox VALUES ('TxConfirmed', 'tx/1', '{}')"), Exception)
+      << "events of transfers only";
   EXPECT_EQ(account(1), "83/0");
   clerk.must("RESET ROLE");
   admin.must("DROP OWNED BY " + role);

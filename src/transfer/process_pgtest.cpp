@@ -31,7 +31,7 @@ TEST_F(Process, completes_with_the_ledger_row_and_the_event) {
   const auto row =
       admin.must("SELECT reason, id AS ledger FROM economy.transactions WHERE transfer_id = $1", pg::Params::of(id));
   EXPECT_EQ(row.one().get<std::string>("reason"), "rent");
-  const auto data = admin.value<boost::json::value>("SELECT data FROM outbox_event WHERE type = 'TransferCompleted'");
+  const auto data = admin.value<boost::json::value>("SELECT data FROM event WHERE type = 'TransferCompleted'");
   EXPECT_EQ(data, boost::json::parse(fmt::format(
                       R"({{"transferId": "{}", "guildId": "7", "initiatorId": "1", "targetId": "2", "amount": "30",
                            "ledgerId": "{}"}})",

@@ -45,7 +45,12 @@ json::object to_json(const outbox::Event& event) {
           {"type", event.type},
           {"subject", event.subject},
           {"data", event.data},
-          {"createdAt", to_rfc3339(event.created_at)}};
+          {"createdAt", to_rfc3339(event.at)}};
+}
+
+// The subject of a transaction in the log.
+std::string subject_of(const ManagedTx& tx) {
+  return "tx/" + tx.tx_id.to_string();
 }
 
 // A page of steps or events. The cursor is `seq`, their position in the log.
@@ -103,7 +108,7 @@ awaitable<Response> get_tx_history(Request& request, RoutesParts parts) {
   const auto page = read_log_page(request, kMaxSteps);
   const auto found = co_await find_visible(parts.manager.service(), *request.principal(), request.param_uuid("txId"));
   if (!found) co_return Response::problem(found.error(), request);
-  const auto steps = co_await outbox::history_of(parts.database.pool(), found->tx_id, page.limit + 1, page.after);
+  const auto steps = co_await outbox::history_of(parts.database.pool(), subject_of(*found), page.limit + 1, page.after);
   co_return log_answer(steps, page.limit);
 }
 
@@ -111,8 +116,7 @@ awaitable<Response> get_tx_events(Request& request, RoutesParts parts) {
   const auto page = read_log_page(request, kMaxSteps);
   const auto found = co_await find_visible(parts.manager.service(), *request.principal(), request.param_uuid("txId"));
   if (!found) co_return Response::problem(found.error(), request);
-  const auto subject = "tx/" + found->tx_id.to_string();
-  const auto events = co_await outbox::events_of(parts.database.pool(), subject, page.limit + 1, page.after);
+  const auto events = co_await outbox::events_of(parts.database.pool(), subject_of(*found), page.limit + 1, page.after);
   co_return log_answer(events, page.limit);
 }
 
