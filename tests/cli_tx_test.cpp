@@ -129,7 +129,7 @@ TEST(cli_tx, a_retry_with_the_same_request_id_sends_nothing_twice) {
   ASSERT_THAT(unnamed.err, StartsWith("request id "));
   const auto name = unnamed.err.substr(11, 36);
   EXPECT_EQ(fact(unnamed.out, "request id"), name);
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "2");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view"), "2");
 }
 
 TEST(cli_tx, list_filters_by_signer_state_and_limit) {
@@ -239,7 +239,7 @@ TEST(cli_tx, each_failure_has_its_message_and_exit_code) {
     EXPECT_THAT(failed.out, IsEmpty());
     EXPECT_THAT(failed.err, Not(HasSubstr(cluster.key())));
   }
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "0");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view"), "0");
   const auto nowhere = fencepost({"tx", "list"}, {"FENCEPOST_URL=", "FENCEPOST_API_KEY="});
   EXPECT_EQ(nowhere.status.code, 2);
   EXPECT_THAT(nowhere.err, HasSubstr("the URL of the node is not known"));

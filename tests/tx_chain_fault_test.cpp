@@ -133,7 +133,7 @@ TEST(tx_chain_fault, transactions_accepted_before_the_chain_was_ever_reachable_g
   cluster.chain_proxy(0).pass();
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 20);
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx WHERE nonce = creation_seq"), "20");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view WHERE nonce = creation_seq"), "20");
 }
 
 TEST(tx_chain_fault, transactions_survive_an_outage_of_the_chain_and_slow_answers_after_it) {

@@ -38,7 +38,7 @@ std::string announced(const TxCluster& cluster, const std::string& tx_id, const 
   return cluster.sql(
       fmt::format("SELECT string_agg(format('%s:%s', data ->> 'newFork', jsonb_array_length(data -> 'confirmations')), "
                   "' ' ORDER BY "
-                  "seq) FROM outbox_event WHERE subject = 'tx/{}' AND type = '{}'",
+                  "seq) FROM outbox WHERE subject = 'tx/{}' AND type = '{}'",
                   tx_id, type));
 }
 
@@ -98,7 +98,7 @@ TEST(tx_chain, a_reorg_above_the_receipts_block_is_announced_and_the_receipt_sta
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   expect_canonical(cluster, id, 7);
   EXPECT_EQ(cluster.sql(
-                fmt::format("SELECT count(*) FROM step_history WHERE subject_id = '{}' AND sub_state = 'reorged'", id)),
+                fmt::format("SELECT count(*) FROM history WHERE subject = 'tx/{}' AND sub_state = 'reorged'", id)),
             "0");
 }
 
@@ -153,7 +153,7 @@ TEST(tx_chain, a_reorg_that_undoes_a_final_transaction_is_reported_and_nothing_i
   cluster.mine(3);
   EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("tx_finality_violated_total") == 1; }))
       << cluster.describe();
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox_event WHERE type = 'TxFinalityViolated'"), "1");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox WHERE type = 'TxFinalityViolated'"), "1");
   EXPECT_EQ(cluster.column(id, "state"), "CONFIRMED");
   EXPECT_EQ(cluster.mined_count(signer(0)), 0) << "the node sent it again without an operator's decision";
 }
@@ -247,12 +247,12 @@ TEST(tx_chain, a_fee_rise_before_the_first_broadcast_makes_the_node_sign_again) 
   cluster.mine(1);
   cluster.rpc("anvil_setNextBlockBaseFeePerGas", {kDear});
   cluster.node(0).resume();
-  ASSERT_TRUE(cluster.sql_becomes("SELECT state FROM managed_tx", "TRACKING")) << cluster.describe();
+  ASSERT_TRUE(cluster.sql_becomes("SELECT state FROM tx_view", "TRACKING")) << cluster.describe();
   cluster.mine(3);
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
-  EXPECT_NE(cluster.sql("SELECT tx_hash FROM managed_tx"), hash);
+  EXPECT_NE(cluster.sql("SELECT tx_hash FROM tx_view"), hash);
   EXPECT_EQ(cluster.sql("SELECT string_agg(outcome, ' ' ORDER BY attempt) FROM tx_attempt"), "refused accepted");
-  EXPECT_EQ(cluster.sql("SELECT nonce FROM managed_tx"), "0");
+  EXPECT_EQ(cluster.sql("SELECT nonce FROM tx_view"), "0");
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);
 }
 

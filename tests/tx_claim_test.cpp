@@ -25,18 +25,18 @@ TEST(tx_claim, a_broadcast_whose_result_was_not_stored_is_repeated_long_before_r
       << cluster.describe();
   interleaving::Session psql(cluster.dsn(), "psql");
   psql.must("BEGIN");
-  psql.must("SELECT FROM managed_tx FOR UPDATE");
+  psql.must("SELECT FROM tx_open FOR UPDATE");
   cluster.node(0).resume();
   ASSERT_TRUE(eventually([&] { return cluster.node(0).output().find("a step cannot be stored") != std::string::npos; }))
       << cluster.describe();
   psql.must("COMMIT");
-  ASSERT_EQ(cluster.sql("SELECT state FROM managed_tx"), "ALLOCATED") << cluster.describe();
+  ASSERT_EQ(cluster.sql("SELECT state FROM tx_view"), "ALLOCATED") << cluster.describe();
 
   // Move the claim's expiry back by half a minute instead of waiting.
-  EXPECT_EQ(cluster.sql("SELECT next_resubmit_at > clock_timestamp() FROM managed_tx"), "t")
+  EXPECT_EQ(cluster.sql("SELECT next_resubmit_at > clock_timestamp() FROM tx_view"), "t")
       << "the broadcast was not claimed";
-  cluster.sql("UPDATE managed_tx SET next_resubmit_at = next_resubmit_at - interval '30 s' RETURNING 1");
-  ASSERT_TRUE(cluster.sql_becomes("SELECT state FROM managed_tx", "TRACKING", 20s)) << cluster.describe();
+  cluster.sql("UPDATE tx_open SET next_resubmit_at = next_resubmit_at - interval '30 s' RETURNING 1");
+  ASSERT_TRUE(cluster.sql_becomes("SELECT state FROM tx_view", "TRACKING", 20s)) << cluster.describe();
   EXPECT_EQ(cluster.sql("SELECT claims || ' ' || outcome FROM tx_attempt"), "2 accepted");
   cluster.mine(3);
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();

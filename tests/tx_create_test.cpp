@@ -33,7 +33,7 @@ TEST(tx_create, a_hundred_concurrent_creates_with_one_request_id_make_one_transa
   }
   EXPECT_EQ(ids.size(), 1U);
   EXPECT_EQ(std::ranges::count(answers, 202U, &Answer::status), 1);
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "1");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view"), "1");
   EXPECT_EQ(cluster.sql("SELECT next_nonce FROM signer_nonce_cursor"), "1");
 
   for (std::size_t node = 0; node < 3; ++node) {
@@ -78,7 +78,7 @@ TEST(tx_create, the_idempotency_header_is_the_request_id) {
   batch.body = R"({"items": []})";
   batch.headers.emplace_back("Idempotency-Key", "pay-9");
   EXPECT_EQ(ask(batch).code(), "idempotency_key_in_batch");
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "2");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view"), "2");
 }
 
 TEST(tx_create, a_node_that_may_not_forward_refuses_with_not_leader) {
@@ -91,7 +91,7 @@ TEST(tx_create, a_node_that_may_not_forward_refuses_with_not_leader) {
   // A requestId that one node accepted is known to every node.
   const auto known = ask(cluster.create_ask(1, transfer(signer(0), "a", 1)));
   EXPECT_EQ(known.status, 200U) << known.body;
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "1");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view"), "1");
 }
 
 // The caller gets outcome_unknown; a retry with the same requestId finds the outcome.
@@ -106,7 +106,7 @@ TEST(tx_create, a_leader_that_does_not_answer_means_outcome_unknown_until_the_ca
   EXPECT_EQ(open.status, 503U) << open.body;
   EXPECT_EQ(open.code(), "outcome_unknown");
   const auto id = cluster.create_by_retrying(1, body);
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), "2");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view"), "2");
   EXPECT_EQ(cluster.column(id, "nonce"), "1");
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 2);
@@ -126,13 +126,13 @@ void PrintTo(const Window& window, std::ostream* out) {
 void mine_as_it_fills(TxCluster& cluster, std::int64_t window) {
   const auto full = fmt::format(
       "SELECT count(*) FILTER (WHERE state = 'ALLOCATED') = 0 AND (count(*) FILTER (WHERE state <> 'CREATED') = {} OR "
-      "count(*) FILTER (WHERE state = 'CREATED') = 0) FROM managed_tx WHERE receipt_block IS NULL",
+      "count(*) FILTER (WHERE state = 'CREATED') = 0) FROM tx_view WHERE receipt_block IS NULL",
       window);
-  const auto unmined = [&] { return cluster.sql("SELECT count(*) FROM managed_tx WHERE receipt_block IS NULL"); };
+  const auto unmined = [&] { return cluster.sql("SELECT count(*) FROM tx_view WHERE receipt_block IS NULL"); };
   for (auto left = unmined(); left != "0"; left = unmined()) {
     ASSERT_TRUE(cluster.sql_becomes(full, "t")) << cluster.describe();
     cluster.mine();
-    const auto fewer = fmt::format("SELECT count(*) < {} FROM managed_tx WHERE receipt_block IS NULL", left);
+    const auto fewer = fmt::format("SELECT count(*) < {} FROM tx_view WHERE receipt_block IS NULL", left);
     ASSERT_TRUE(cluster.sql_becomes(fewer, "t")) << cluster.describe();
   }
 }
@@ -155,7 +155,7 @@ TEST_P(TxCreateInOrder, concurrent_creates_for_one_signer_get_nonces_without_gap
   const auto line = fmt::format("{} rows, nonces 0 to {}, {} in creation order", count, count - 1, count);
   EXPECT_EQ(cluster.sql("SELECT format('%s rows, nonces %s to %s, %s in creation order', count(*), min(nonce), "
                         "max(nonce), count(*) FILTER (WHERE nonce = place - 1)) FROM (SELECT nonce, row_number() OVER "
-                        "(ORDER BY creation_seq) AS place FROM managed_tx) AS t"),
+                        "(ORDER BY creation_seq) AS place FROM tx_view) AS t"),
             line);
   EXPECT_EQ(cluster.mined_count(signer(1)), static_cast<std::int64_t>(count));
   EXPECT_EQ(cluster.balance(recipient()), static_cast<std::int64_t>(count));
@@ -231,7 +231,7 @@ TEST_F(TxCreate, bad_input_is_refused_with_its_field_and_leaves_nothing) {
     EXPECT_TRUE(field != nullptr && field->as_string() == refused.field) << json::serialize(body) << "\n"
                                                                          << answer.body;
   }
-  EXPECT_EQ(cluster_.sql("SELECT count(*) FROM managed_tx"), "0");
+  EXPECT_EQ(cluster_.sql("SELECT count(*) FROM tx_view"), "0");
 }
 
 TEST_F(TxCreate, a_call_that_would_revert_is_refused_with_its_reason) {
@@ -247,7 +247,7 @@ TEST_F(TxCreate, a_call_that_would_revert_is_refused_with_its_reason) {
   EXPECT_EQ(refused.status, 422U) << refused.body;
   EXPECT_EQ(refused.code(), "would_revert");
   EXPECT_EQ(text_of(refused, "revertReason"), "no");
-  EXPECT_EQ(cluster_.sql("SELECT count(*) FROM managed_tx"), "0");
+  EXPECT_EQ(cluster_.sql("SELECT count(*) FROM tx_view"), "0");
 
   // With gas given, the call is only simulated if preflight is set.
   body["payload"].as_object()["gas"] = 100000;
@@ -255,7 +255,7 @@ TEST_F(TxCreate, a_call_that_would_revert_is_refused_with_its_reason) {
   EXPECT_EQ(create(body).code(), "would_revert");
   body.erase("preflight");
   EXPECT_EQ(create(body).status, 202U);
-  EXPECT_TRUE(cluster_.sql_becomes("SELECT state || ' ' || sub_state FROM managed_tx", "FAILED_FINAL reverted"))
+  EXPECT_TRUE(cluster_.sql_becomes("SELECT state || ' ' || sub_state FROM tx_view", "FAILED_FINAL reverted"))
       << cluster_.describe();
 
   // A known requestId is answered from the database, without a preflight.

@@ -58,11 +58,11 @@ TEST(tx_database, a_restart_of_postgresql_under_load_loses_no_transaction_and_re
   EXPECT_GT(lost, 0U) << "no request failed: the restarts came too late to test anything";
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   const auto all = static_cast<std::int64_t>(kClients * kEach);
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), std::to_string(all));
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view"), std::to_string(all));
   EXPECT_EQ(cluster.mined_count(signer(0)) + cluster.mined_count(signer(1)), all);
   EXPECT_EQ(cluster.balance(recipient()), all);
-  EXPECT_EQ(cluster.sql("SELECT count(DISTINCT (signer, nonce)) FROM managed_tx"), std::to_string(all));
-  EXPECT_EQ(cluster.sql("SELECT max(nonce) FROM managed_tx"), std::to_string(all / 2 - 1));
+  EXPECT_EQ(cluster.sql("SELECT count(DISTINCT (signer, nonce)) FROM tx_view"), std::to_string(all));
+  EXPECT_EQ(cluster.sql("SELECT max(nonce) FROM tx_view"), std::to_string(all / 2 - 1));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(tx_nonce, a_nonce_used_by_another_wallet_fails_the_transaction_once_that_us
   cluster.mine(2);
   ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "FAILED_FINAL nonce_consumed_elsewhere"))
       << cluster.describe();
-  EXPECT_EQ(cluster.sql("SELECT string_agg(type, ' ' ORDER BY seq) FROM outbox_event WHERE type IN ('TxStuck', "
+  EXPECT_EQ(cluster.sql("SELECT string_agg(type, ' ' ORDER BY seq) FROM outbox WHERE type IN ('TxStuck', "
                         "'TxFailed', 'TxConfirmed')"),
             "TxStuck TxFailed");
 
@@ -97,7 +97,7 @@ TEST(tx_nonce, of_a_cancel_and_its_original_one_is_mined_and_the_state_says_whic
   for (std::size_t i = 0; i < kSigners; ++i) {
     ids.push_back(cluster.create(0, transfer(signer(i), "race", 1, recipient(static_cast<std::uint32_t>(i)))));
   }
-  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE state = 'TRACKING'", "10"))
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state = 'TRACKING'", "10"))
       << cluster.describe();
   std::vector<Ask> asks;
   for (const auto& id : ids) {
@@ -112,7 +112,7 @@ TEST(tx_nonce, of_a_cancel_and_its_original_one_is_mined_and_the_state_says_whic
   for (const auto& answer : answers) EXPECT_TRUE(answer.status == 200 || answer.status == 409) << answer.body;
 
   ASSERT_TRUE(
-      cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
+      cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
       << cluster.describe();
   for (std::size_t i = 0; i < kSigners; ++i) {
     EXPECT_EQ(cluster.mined_count(signer(i)), 1);
@@ -131,13 +131,13 @@ TEST(tx_nonce, an_exclusive_signer_whose_chain_nonce_is_ahead_waits_for_an_opera
   send_directly(cluster, signer(0), recipient(7));
   ASSERT_TRUE(cluster.sql_becomes("SELECT needs_reconcile FROM signer_nonce_cursor", "t")) << cluster.describe();
   ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("signer_needs_reconcile") == 1; }));
-  const auto before = cluster.sql("SELECT count(*) FROM managed_tx");
+  const auto before = cluster.sql("SELECT count(*) FROM tx_view");
   for (std::size_t node = 0; node < 2; ++node) {
     const auto refused = ask(cluster.create_ask(node, transfer(signer(0), "b", 1)));
     EXPECT_EQ(refused.status, 409U) << refused.body;
     EXPECT_EQ(refused.code(), "signer_needs_reconcile");
   }
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), before);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view"), before);
 
   ASSERT_TRUE(eventually([&] { return cluster.mined_count(signer(0)) == 3; }));
   const auto accepted =
@@ -178,20 +178,20 @@ TEST(tx_nonce, a_nonce_of_a_shared_signer_used_elsewhere_ends_without_a_stuck_ev
   ASSERT_TRUE(cluster.becomes(ours, "state", "TRACKING")) << cluster.describe();
   send_directly(cluster, signer(0), recipient(7));
   cluster.mine(1);
-  const std::string external = "SELECT count(*) FROM managed_tx WHERE sub_state = 'external' AND state = 'TRACKING'";
+  const std::string external = "SELECT count(*) FROM tx_view WHERE sub_state = 'external' AND state = 'TRACKING'";
   ASSERT_TRUE(cluster.sql_becomes(external, "1")) << cluster.describe();
   // Long after stuck.after, the worker still sees that the nonce is used and the use is not final.
   const auto rounds = cluster.node(0).metric("worker_runs_total");
   ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("worker_runs_total") > rounds + 60; }));
   cluster.mine(6);
   ASSERT_TRUE(
-      cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
+      cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
       << cluster.describe();
   EXPECT_EQ(
-      cluster.sql("SELECT string_agg(h.to_state, ' ' ORDER BY h.seq) FROM step_history AS h JOIN managed_tx AS t ON "
-                  "t.tx_id = h.subject_id WHERE t.sub_state = 'external'"),
+      cluster.sql("SELECT string_agg(h.to_state, ' ' ORDER BY h.seq) FROM history AS h JOIN tx_view AS t ON "
+                  "h.subject = 'tx/' || t.tx_id WHERE t.sub_state = 'external'"),
       "TRACKING FAILED_FINAL");
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox_event WHERE type = 'TxStuck'"), "0");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox WHERE type = 'TxStuck'"), "0");
 }
 
 TEST(tx_nonce, a_shared_signer_used_by_another_wallet_at_the_same_time_pays_nothing_twice) {
@@ -211,17 +211,17 @@ TEST(tx_nonce, a_shared_signer_used_by_another_wallet_at_the_same_time_pays_noth
   }
   other_wallet.join();
   ASSERT_TRUE(
-      cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
+      cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
       << cluster.describe();
   // Each contested nonce went to one side. Our transactions that lost theirs failed and paid nothing.
   const auto confirmed =
-      std::stoll(cluster.sql("SELECT count(*) FROM managed_tx WHERE state = 'CONFIRMED' AND request_id IS NOT NULL"));
+      std::stoll(cluster.sql("SELECT count(*) FROM tx_view WHERE state = 'CONFIRMED' AND request_id IS NOT NULL"));
   EXPECT_EQ(cluster.balance(recipient()), confirmed);
   EXPECT_EQ(cluster.mined_count(signer(0)), confirmed + cluster.balance(recipient(7)));
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx WHERE request_id IS NOT NULL AND state = 'FAILED_FINAL' AND "
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view WHERE request_id IS NOT NULL AND state = 'FAILED_FINAL' AND "
                         "sub_state <> 'nonce_consumed_elsewhere'"),
             "0");
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx WHERE request_id IS NOT NULL"), std::to_string(kEach));
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view WHERE request_id IS NOT NULL"), std::to_string(kEach));
   RecordProperty("confirmed", std::to_string(confirmed));
 }
 

@@ -131,7 +131,7 @@ TEST(tx_operator, filling_a_lost_nonce_unblocks_the_transactions_behind_it) {
   // drops the other one.
   const auto lost = send_elsewhere(cluster, {.from = signer(0), .to = recipient(7)});
   for (const auto* request : {"a", "b"}) cluster.create(0, transfer(signer(0), request, 1));
-  ASSERT_TRUE(cluster.sql_becomes("SELECT string_agg(nonce || ' ' || state, ', ' ORDER BY nonce) FROM managed_tx",
+  ASSERT_TRUE(cluster.sql_becomes("SELECT string_agg(nonce || ' ' || state, ', ' ORDER BY nonce) FROM tx_view",
                                   "1 TRACKING, 2 TRACKING"))
       << cluster.describe();
   cluster.rpc("anvil_dropTransaction", {lost});
@@ -188,7 +188,7 @@ TEST(tx_operator, a_lost_nonce_of_another_wallet_is_closed_by_cancelling_its_ext
   const auto first = cluster.create(0, transfer(signer(0), "first", 1));
   ASSERT_TRUE(cluster.becomes(first, "state", "TRACKING")) << cluster.describe();
   const auto lost = send_elsewhere(cluster, {.from = signer(0), .nonce = 1, .to = recipient(7)});
-  const std::string place = "SELECT coalesce(max(tx_id::text), '') FROM managed_tx WHERE sub_state = 'external'";
+  const std::string place = "SELECT coalesce(max(tx_id::text), '') FROM tx_view WHERE sub_state = 'external'";
   ASSERT_TRUE(eventually([&] { return !cluster.sql(place).empty(); })) << cluster.describe();
   const auto id = cluster.sql(place);
   cluster.rpc("anvil_dropTransaction", {lost});
@@ -280,7 +280,7 @@ TEST(tx_operator, a_filled_nonce_survives_the_death_of_the_node_that_accepted_it
 
   cluster.rpc("evm_setIntervalMining", {1});
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
-  EXPECT_EQ(cluster.sql("SELECT string_agg(nonce::text, ' ' ORDER BY nonce) FROM managed_tx"), "0 1");
+  EXPECT_EQ(cluster.sql("SELECT string_agg(nonce::text, ' ' ORDER BY nonce) FROM tx_view"), "0 1");
   EXPECT_EQ(cluster.sql("SELECT string_agg(action || ' ' || (detail ->> 'nonce'), ', ') FROM operator_action"),
             "fill_nonce 0");
   EXPECT_EQ(cluster.mined_count(signer(0)), 2);

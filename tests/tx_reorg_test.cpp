@@ -33,7 +33,7 @@ bool looks_again(TxCluster& cluster) {
 
 std::string violations(const TxCluster& cluster) {
   return cluster.sql(
-      "SELECT coalesce(string_agg(subject || ' ' || (data ->> 'blockNumber'), ', '), '') FROM outbox_event "
+      "SELECT coalesce(string_agg(subject || ' ' || (data ->> 'blockNumber'), ', '), '') FROM outbox "
       "WHERE type = 'TxFinalityViolated'");
 }
 
@@ -77,7 +77,7 @@ TEST(tx_reorg, a_node_killed_after_it_reported_a_violation_does_not_report_it_ag
   cluster.node(0).start();
   ASSERT_TRUE(looks_again(cluster)) << cluster.describe();
   EXPECT_EQ(violations(cluster), fmt::format("tx/{} 1", id));
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM step_history WHERE sub_state = 'finality_violated'"), "1");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM history WHERE sub_state = 'finality_violated'"), "1");
 }
 
 // The first block of each TxConfirmations event, oldest event first; empty for a withdrawn list.
@@ -85,7 +85,7 @@ std::string announced_lists(const TxCluster& cluster) {
   return cluster.sql(
       "SELECT string_agg(format('%s:%s', data ->> 'newFork', data #>> '{confirmations,0,blockHash}'), ' ' ORDER BY "
       "seq) "
-      "FROM outbox_event WHERE type = 'TxConfirmations'");
+      "FROM outbox WHERE type = 'TxConfirmations'");
 }
 
 // Waits until the transaction that a reorg undid is in the pool again.
@@ -104,7 +104,7 @@ TEST(tx_reorg, a_transaction_stuck_after_a_reorg_announces_a_new_list_when_it_is
   cluster.mine(2);
   ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "mined")) << cluster.describe();
   // Make the broadcast an hour old: stuck_after must count from the loss of the receipt, not from the broadcast.
-  cluster.sql("UPDATE managed_tx SET first_submitted_at = first_submitted_at - interval '1 h' RETURNING 1");
+  cluster.sql("UPDATE tx_open SET first_submitted_at = first_submitted_at - interval '1 h' RETURNING 1");
   const auto mined_at = cluster.column(id, "receipt_changed_at");
   EXPECT_EQ(cluster.column(id, "withdrawn"), "f");
 
@@ -113,8 +113,8 @@ TEST(tx_reorg, a_transaction_stuck_after_a_reorg_announces_a_new_list_when_it_is
   ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "STUCK no_receipt")) << cluster.describe();
   EXPECT_EQ(cluster.column(id, "withdrawn"), "t");
   EXPECT_EQ(cluster.column(id, fmt::format("receipt_changed_at > '{}'", mined_at)), "t");
-  EXPECT_EQ(cluster.sql(fmt::format("SELECT h.at - t.receipt_changed_at >= interval '{} s' FROM step_history AS h "
-                                    "JOIN managed_tx AS t ON t.tx_id = h.subject_id WHERE h.to_state = 'STUCK'",
+  EXPECT_EQ(cluster.sql(fmt::format("SELECT h.at - t.receipt_changed_at >= interval '{} s' FROM history AS h "
+                                    "JOIN tx_view AS t ON h.subject = 'tx/' || t.tx_id WHERE h.to_state = 'STUCK'",
                                     kStuckAfter.count())),
             "t")
       << "the transaction became STUCK too early";

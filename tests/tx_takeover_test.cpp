@@ -22,10 +22,10 @@ using Clock = std::chrono::steady_clock;
 // Expects that every requested transaction was carried out exactly once.
 void expect_done_once(TxCluster& cluster, const std::string& from, std::int64_t count) {
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
-  EXPECT_EQ(cluster.sql("SELECT count(*) FROM managed_tx"), std::to_string(count));
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_view"), std::to_string(count));
   EXPECT_EQ(cluster.mined_count(from), count);
   EXPECT_EQ(cluster.balance(recipient()), count);  // one wei each
-  EXPECT_EQ(cluster.sql("SELECT max(nonce) + 1 FROM managed_tx"), std::to_string(count));
+  EXPECT_EQ(cluster.sql("SELECT max(nonce) + 1 FROM tx_view"), std::to_string(count));
   EXPECT_EQ(cluster.sql("SELECT next_nonce FROM signer_nonce_cursor WHERE signer = '" + from + "'"),
             std::to_string(count));
 }
@@ -44,8 +44,8 @@ void PrintTo(const KillPoint& point, std::ostream* out) {
 void nothing(TxCluster&) {}
 
 void reorganize(TxCluster& cluster) {
-  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE receipt_block IS NOT NULL", "2"));
-  const auto lowest = std::stoll(cluster.sql("SELECT min(receipt_block) FROM managed_tx"));
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE receipt_block IS NOT NULL", "2"));
+  const auto lowest = std::stoll(cluster.sql("SELECT min(receipt_block) FROM tx_view"));
   cluster.reorg(cluster.head() - lowest + 1);
 }
 
@@ -90,7 +90,7 @@ TEST_P(TxKill, another_node_finishes_the_work) {
   cluster.rpc("evm_setIntervalMining", {1});
   if (point.settings.confirmations != "2") {
     ASSERT_TRUE(
-        cluster.sql_becomes("SELECT count(*) FROM managed_tx WHERE receipt_block IS NOT NULL AND sub_state = "
+        cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE receipt_block IS NOT NULL AND sub_state = "
                             "'mined' AND fencing_token > 1",
                             "2"))
         << cluster.describe();
@@ -153,7 +153,7 @@ TEST(tx_takeover, a_node_suspended_with_many_requests_in_flight_is_replaced_with
   std::vector<Ask> asks;
   for (int i = 0; i < 200; ++i) asks.push_back(cluster.create_ask(0, transfer(signer(0), fmt::format("a-{}", i), 1)));
   auto answers = std::async(std::launch::async, [&] { return ask_all(asks); });
-  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) > 0 FROM managed_tx", "t", 20s)) << cluster.describe();
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) > 0 FROM tx_view", "t", 20s)) << cluster.describe();
   cluster.node(0).signal(SIGSTOP);
   const auto stopped = Clock::now();
   ASSERT_TRUE(eventually([&] { return cluster.leader_of(signer(0)) == 1; }, kTakeover)) << cluster.describe();
@@ -296,7 +296,7 @@ TEST(tx_takeover, a_transaction_locked_by_psql_does_not_delay_the_end_of_others)
   for (const auto& id : ids) ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
   interleaving::Session psql(cluster.dsn(), "psql");
   psql.must("BEGIN");
-  psql.must("SELECT FROM managed_tx WHERE tx_id = $1::uuid FOR UPDATE", pg::Params::of(ids[2]));
+  psql.must("SELECT FROM tx_open WHERE tx_id = $1::uuid FOR UPDATE", pg::Params::of(ids[2]));
   cluster.mine(4);
   for (const std::size_t i : {0, 1, 3}) {
     EXPECT_TRUE(cluster.becomes(ids[i], "state", "CONFIRMED")) << i << cluster.describe();

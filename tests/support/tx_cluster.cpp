@@ -257,7 +257,7 @@ bool TxCluster::sql_becomes(const std::string& query, const std::string& wanted,
 }
 
 std::string TxCluster::column(const std::string& tx_id, const std::string& expression) const {
-  return sql(fmt::format("SELECT {} FROM managed_tx WHERE tx_id = '{}'", expression, tx_id));
+  return sql(fmt::format("SELECT {} FROM tx_view WHERE tx_id = '{}'", expression, tx_id));
 }
 
 bool TxCluster::becomes(const std::string& tx_id, const std::string& expression, const std::string& wanted,
@@ -266,7 +266,7 @@ bool TxCluster::becomes(const std::string& tx_id, const std::string& expression,
 }
 
 bool TxCluster::all_confirmed(std::chrono::milliseconds patience) const {
-  return sql_becomes("SELECT count(*) FROM managed_tx WHERE state <> 'CONFIRMED'", "0", patience);
+  return sql_becomes("SELECT count(*) FROM tx_view WHERE state <> 'CONFIRMED'", "0", patience);
 }
 
 std::optional<std::size_t> TxCluster::leader_of(const std::string& address) const {
@@ -302,10 +302,10 @@ std::int64_t TxCluster::balance(const std::string& address) const {
 
 std::string TxCluster::describe() const {
   std::string out = "\nstates: " + sql("SELECT string_agg(state || ' ' || n, ', ') FROM (SELECT state, count(*) AS n "
-                                       "FROM managed_tx GROUP BY state) AS s");
+                                       "FROM tx_view GROUP BY state) AS s");
   out += "\nopen: " + sql("SELECT jsonb_pretty(jsonb_agg(t)) FROM (SELECT tx_id, nonce, state, sub_state, "
                           "error_message, retry_count, tx_hash, receipt_block, next_resubmit_at, clock_timestamp() "
-                          "FROM managed_tx WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL') ORDER BY nonce LIMIT 5) "
+                          "FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL') ORDER BY nonce LIMIT 5) "
                           "AS t");
   out += "\nleases: " + sql("SELECT jsonb_agg(t) FROM (SELECT *, clock_timestamp() FROM signer_lease) AS t");
   out += "\ncursors: " + sql("SELECT jsonb_agg(t) FROM (SELECT * FROM signer_nonce_cursor) AS t");

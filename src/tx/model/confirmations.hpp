@@ -39,7 +39,7 @@ struct BlockRef {
 // window.
 std::vector<BlockRef> confirmation_list(const evm::HeaderWindow& window, std::int64_t number, std::string_view hash);
 
-// managed_tx.told_block and told_hash.
+// tx_open.announced_block and announced_hash.
 struct AnnouncedBlock {
   std::int64_t number = 0;
   std::string hash;

@@ -24,7 +24,7 @@ Step mined_step(const ChainContext& chain, const Match& match, const evm::Receip
   step.error = "";
   step.reset_tries = true;
   step.tx_hash = receipt.tx_hash;
-  step.receipt = StoredReceipt{receipt.json, receipt.block_number, receipt.block_hash};
+  step.receipt = StoredReceipt{receipt.json, receipt.block_number, receipt.block_hash, receipt.succeeded};
   step.announced = AnnouncedBlock{receipt.block_number, receipt.block_hash};
   step.attempt_outcome = AttemptOutcome::kAccepted;
   if (match.state == TxState::kAllocated) {

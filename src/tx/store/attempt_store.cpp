@@ -5,6 +5,7 @@
 #include "pg/bytes.hpp"
 #include "pg/halving.hpp"
 #include "tx/store/read_row.hpp"
+#include "tx/store/store_columns.hpp"
 
 namespace fencepost::tx {
 
@@ -13,49 +14,58 @@ using pg::Statement;
 // Signing is deterministic: the same fees give the same bytes. A claim of the same bytes is the same attempt again.
 const Statement sql::kClaimAttempts{"tx_claim", R"(
   WITH claim AS MATERIALIZED (
-    SELECT c.*,
-           coalesce((SELECT true FROM signer_lease AS l
-                      WHERE l.chain_id = c.chain_id
-                        AND l.signer = c.signer
-                        AND l.owner_node = $1
-                        AND l.fencing_token = c.token
-                        AND l.expires_at > clock_timestamp()
-                      LIMIT 1), false) AS held
+    SELECT c.*, t.ctid AS row_id, clock_timestamp() AS at,
+           coalesce(a.claims, 0) + 1 AS claims,
+           CASE WHEN l.held IS NULL THEN 'fenced'
+                WHEN t.chain_id = c.chain_id
+                 AND t.signer = c.signer
+                 AND t.state = c.from_state
+                 AND t.tx_hash IS NOT DISTINCT FROM c.previous_hash
+                 AND t.receipt_block IS NULL
+                 AND (a.tx_id IS NULL OR a.tx_id = c.tx_id)
+                THEN 'done'
+                ELSE 'moved'
+           END AS outcome
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[],
                   $10::bytea[], $11::text[])
            WITH ORDINALITY
            AS c(chain_id, signer, token, tx_id, from_state, previous_hash, tx_hash, kind, raw, fees, ord)
-  ),
-  fit AS MATERIALIZED (  -- whose guards hold; found by its id and in no other way
-    SELECT c.*
-      FROM claim AS c
-      JOIN LATERAL (SELECT * FROM managed_tx AS t WHERE t.tx_id = c.tx_id LIMIT 1) AS t
-        ON t.chain_id = c.chain_id AND t.signer = c.signer AND t.state = c.from_state
-     WHERE c.held
-       AND t.tx_hash IS NOT DISTINCT FROM c.previous_hash
-       AND t.receipt_block IS NULL
-       AND coalesce((SELECT a.tx_id = c.tx_id FROM tx_attempt AS a
-                      WHERE a.chain_id = c.chain_id AND a.tx_hash = c.tx_hash
-                      LIMIT 1), true)
+      LEFT JOIN LATERAL (SELECT true AS held
+                           FROM signer_lease AS l
+                          WHERE l.chain_id = c.chain_id
+                            AND l.signer = c.signer
+                            AND l.owner_node = $1
+                            AND l.fencing_token = c.token
+                            AND l.expires_at > clock_timestamp()
+                          LIMIT 1) AS l ON true
+      LEFT JOIN LATERAL (SELECT t.ctid, t.* FROM tx_open AS t WHERE t.tx_id = c.tx_id LIMIT 1) AS t ON true
+      LEFT JOIN LATERAL (SELECT a.tx_id, a.claims
+                           FROM tx_attempt AS a
+                          WHERE a.chain_id = c.chain_id AND a.tx_hash = c.tx_hash
+                          LIMIT 1) AS a ON true
   ),
   claimed AS (
-    UPDATE managed_tx AS t
+    UPDATE tx_open AS t
        SET tx_hash = c.tx_hash,
-           first_submitted_at = coalesce(t.first_submitted_at, clock_timestamp()),
-           last_submit_at = clock_timestamp(),
-           next_resubmit_at = clock_timestamp() + make_interval(secs => $12 / 1000.0),
+           first_submitted_at = coalesce(t.first_submitted_at, c.at),
+           last_submit_at = c.at,
+           next_resubmit_at = c.at + make_interval(secs => $12 / 1000.0),
            fencing_token = c.token,
-           updated_at = clock_timestamp()
-      FROM fit AS c
-     WHERE t.tx_id = c.tx_id
-    RETURNING c.*
+           updated_at = c.at
+      FROM claim AS c
+     WHERE t.ctid = c.row_id
+       AND c.outcome = 'done'
   ),
   stored AS (
     INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fees, fencing_token)
     SELECT c.chain_id, c.tx_hash, c.tx_id,
-           1 + coalesce((SELECT max(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = c.tx_id), 0),
+           CASE WHEN c.previous_hash IS NULL THEN 1  -- there is no attempt yet
+                ELSE 1 + coalesce((SELECT max(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = c.tx_id), 0)
+           END,
            c.kind, c.raw, c.fees::jsonb, c.token
-      FROM claimed AS c
+      FROM claim AS c
+     WHERE c.outcome = 'done'
+     ORDER BY c.ord
         ON CONFLICT (chain_id, tx_hash) DO UPDATE
            SET attempt = CASE WHEN tx_attempt.attempt = excluded.attempt - 1 THEN tx_attempt.attempt
                               ELSE excluded.attempt  -- it is the newest again
@@ -64,15 +74,8 @@ const Statement sql::kClaimAttempts{"tx_claim", R"(
                message = NULL,
                claims = tx_attempt.claims + 1,
                fencing_token = excluded.fencing_token
-    RETURNING tx_attempt.tx_hash, tx_attempt.claims
   )
-  SELECT CASE WHEN max(o.claims) > 0 THEN 'done' WHEN bool_or(o.held) THEN 'moved' ELSE 'fenced' END AS outcome,
-         max(o.claims) AS claims
-    FROM (SELECT tx_hash, ord, held, 0 AS claims FROM claim
-           UNION ALL
-          SELECT tx_hash, NULL, true, claims FROM stored) AS o
-   GROUP BY o.tx_hash
-   ORDER BY max(o.ord))"};
+  SELECT outcome, claims FROM claim ORDER BY ord)"};
 
 pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& claims,
                            std::chrono::milliseconds interval) {
@@ -105,29 +108,42 @@ awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string n
 }
 
 const Statement sql::kClaimResubmits{"tx_claim_resubmits", R"(
-  WITH claimed AS (
-    UPDATE managed_tx AS t
-       SET last_submit_at = clock_timestamp(),
-           next_resubmit_at = clock_timestamp() + make_interval(secs => $6 / 1000.0),
-           fencing_token = w.token,
-           updated_at = clock_timestamp()
+  WITH due AS MATERIALIZED (
+    SELECT w.token, t.ctid AS row_id, t.*, '0x' || encode(a.raw, 'hex') AS raw,
+           clock_timestamp() + make_interval(secs => $6 / 1000.0) AS due_at
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
-      JOIN signer_lease AS l
-        ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token
-     WHERE l.owner_node = $1
-       AND l.expires_at > clock_timestamp()
-       AND t.tx_id = w.tx_id
+     CROSS JOIN LATERAL (SELECT true AS held
+                           FROM signer_lease AS l
+                          WHERE l.chain_id = w.chain_id
+                            AND l.signer = w.signer
+                            AND l.owner_node = $1
+                            AND l.fencing_token = w.token
+                            AND l.expires_at > clock_timestamp()
+                          LIMIT 1) AS l
+     CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tx_open AS t WHERE t.tx_id = w.tx_id LIMIT 1) AS t
+      LEFT JOIN LATERAL (SELECT a.raw
+                           FROM tx_attempt AS a
+                          WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
+                          LIMIT 1) AS a ON true
+     WHERE t.chain_id = w.chain_id
+       AND t.signer = w.signer
        AND t.state IN ('TRACKING', 'STUCK')
        AND t.receipt_block IS NULL
        AND t.next_resubmit_at <= clock_timestamp()
-    RETURNING t.chain_id, t.signer, w.token, t.tx_id, t.state, t.nonce, t.tx_hash, t.retry_count,
-              t.next_resubmit_at::text AS due_at
+  ),
+  claimed AS (
+    UPDATE tx_open AS t
+       SET last_submit_at = clock_timestamp(),
+           next_resubmit_at = d.due_at,
+           fencing_token = d.token,
+           updated_at = clock_timestamp()
+      FROM due AS d
+     WHERE t.ctid = d.row_id
   )
-  SELECT c.*, '0x' || encode(a.raw, 'hex') AS raw
-    FROM claimed AS c
-    JOIN tx_attempt AS a ON a.chain_id = c.chain_id AND a.tx_hash = c.tx_hash
-   WHERE a.raw IS NOT NULL
-   ORDER BY c.signer, c.nonce)"};
+  SELECT chain_id, signer, token, tx_id, state, nonce, tx_hash, retry_count, due_at::text AS due_at, raw
+    FROM due
+   WHERE raw IS NOT NULL
+   ORDER BY signer, nonce)"};
 
 namespace {
 
@@ -160,15 +176,18 @@ awaitable<std::vector<std::optional<Resubmit>>> claim_due(pg::Pool& pool, const 
 }  // namespace
 
 const Statement sql::kDueResubmits{"tx_due_resubmits", R"(
-  SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id
-    FROM managed_tx AS t
-    JOIN signer_lease AS l
-      ON l.chain_id = t.chain_id AND l.signer = t.signer
-     AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
-   WHERE t.chain_id = $2
-     AND t.state IN ('TRACKING', 'STUCK')
-     AND t.receipt_block IS NULL
-     AND t.next_resubmit_at <= statement_timestamp()
+  SELECT l.chain_id, l.signer, l.token, t.tx_id
+    FROM )" FENCEPOST_LED_SIGNERS R"(
+   CROSS JOIN LATERAL (SELECT t.tx_id, t.next_resubmit_at
+                         FROM tx_open AS t
+                        WHERE t.chain_id = l.chain_id
+                          AND t.signer = l.signer
+                          AND t.nonce >= l.first_open
+                          AND t.state IN ('TRACKING', 'STUCK')
+                          AND t.receipt_block IS NULL
+                          AND t.next_resubmit_at <= statement_timestamp()
+                        ORDER BY t.nonce
+                        LIMIT $3) AS t
    ORDER BY t.next_resubmit_at
    LIMIT $3)"};
 

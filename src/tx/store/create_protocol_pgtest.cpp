@@ -58,12 +58,6 @@ class CreateProtocol : public ProtocolTest {
     return items;
   }
 
-  void mine(const SignerKey& key, std::int64_t nonce) {
-    admin.must(
-        "UPDATE managed_tx SET state = 'TRACKING', receipt = '{}', receipt_block = 1, receipt_hash = '0x' "
-        "WHERE signer = $1 AND nonce = $2",
-        pg::Params::of(key.signer, nonce));
-  }
 
   Theatre theatre{db.dsn()};
   Session a{db.dsn(), "node-a"};
@@ -122,7 +116,7 @@ TEST_F(CreateProtocol, transactions_beyond_the_window_wait) {
     create({{lease, window}}, some(lease.key, 5));
     EXPECT_EQ(nonces(), window == 1 ? "0 - - - -" : "0 1 2 - -");
     // Even when the window has room again, a new transaction waits behind those that already wait.
-    mine(lease.key, 0);
+    mine(id_at(lease.key, 0), 1);
     create({{lease, window}}, some(lease.key, 1));
     EXPECT_EQ(nonces(), "-");
     EXPECT_EQ(broken(lease.key), "");
@@ -133,10 +127,26 @@ TEST_F(CreateProtocol, the_window_counts_what_has_a_nonce_and_no_receipt) {
   const auto lease = signer_of("node-a");
   create({{lease, 2}}, some(lease.key, 2));
   EXPECT_EQ(nonces(), "0 1");
-  admin.must("UPDATE managed_tx SET state = 'STUCK' WHERE signer = $1 AND nonce = 0", pg::Params::of(lease.key.signer));
-  mine(lease.key, 1);
+  mine(id_at(lease.key, 0), 1);
+  set(id_at(lease.key, 1), "state = 'STUCK'");
   create({{lease, 2}}, some(lease.key, 1));
   EXPECT_EQ(nonces(), "2");
+  create({{lease, 2}}, some(lease.key, 1));
+  EXPECT_EQ(nonces(), "-");
+  EXPECT_EQ(broken(lease.key), "");
+}
+
+// A chain mines a signer's nonces in order. So the receipt of a higher nonce proves that a lower one is mined too, even
+// if its own receipt is late.
+TEST_F(CreateProtocol, the_window_does_not_count_a_nonce_below_enough_mined_ones) {
+  const auto lease = signer_of("node-a");
+  create({{lease, 2}}, some(lease.key, 2));
+  mine(id_at(lease.key, 1), 1);
+  create({{lease, 2}}, some(lease.key, 1));
+  EXPECT_EQ(nonces(), "2");
+  mine(id_at(lease.key, 2), 2);
+  create({{lease, 2}}, some(lease.key, 2));
+  EXPECT_EQ(nonces(), "3 4");
   create({{lease, 2}}, some(lease.key, 1));
   EXPECT_EQ(nonces(), "-");
   EXPECT_EQ(broken(lease.key), "");
@@ -166,7 +176,7 @@ TEST_F(CreateProtocol, a_signer_that_needs_reconcile_refuses_new_requests_and_fi
              pg::Params::of(lease.key.signer));
   EXPECT_EQ(create({{lease, 1}}, {new_tx(lease.key, "new"), new_tx(lease.key, "old"), new_tx(lease.key, "old", 'x')}),
             (Outcomes{"reconcile", "existing", "conflict"}));
-  mine(lease.key, 0);
+  mine(id_at(lease.key, 0), 1);
   EXPECT_EQ(promote_now(lease, 1), 0);
   EXPECT_EQ(broken(lease.key), "");
 }
@@ -177,7 +187,7 @@ TEST_F(CreateProtocol, promotion_follows_the_creation_order) {
   EXPECT_EQ(promote_now(lease, 1), 0);
   EXPECT_EQ(promote_now(lease, 3), 2);
   EXPECT_EQ(broken(lease.key), "");
-  mine(lease.key, 0);
+  mine(id_at(lease.key, 0), 1);
   EXPECT_EQ(promote_now(lease, 3), 1);
   EXPECT_EQ(promote_now(lease, 0), 2);
   EXPECT_EQ(promote_now(lease, 0), 0);
@@ -241,7 +251,7 @@ TEST_F(CreateRetry, would_fail_if_one_statement_locked_and_created) {
     ASSERT_NE(place, std::string::npos) << at;
     sql.replace(place, at.size(), with);
   };
-  put("WHERE CASE WHEN", "WHERE w.signer IN (SELECT signer FROM locked) AND CASE WHEN");
+  put("WHERE l.owner_node = $1", "WHERE w.signer IN (SELECT signer FROM locked) AND l.owner_node = $1");
   put("WITH held AS", fmt::format("WITH locked AS MATERIALIZED ({}), held AS", sql::kLockCursors.sql));
   if (HasFatalFailure()) return;
 
@@ -296,7 +306,7 @@ TEST_F(CreateProtocol, promotion_and_creation_race_in_any_order) {
   for (const auto& order : all_orders({4, 4})) {
     const auto lease = signer_of("node-a");
     create({{lease, 1}}, some(lease.key, 3));
-    mine(lease.key, 0);
+    mine(id_at(lease.key, 0), 1);
     theatre.play({{a, script_of(promote_statements("node-a", {{lease, 2}}))},
                   {b, script_of(create_statements("node-a", {{lease, 2}}, some(lease.key, 2)))}},
                  order);

@@ -87,36 +87,49 @@ ManagedTx new_managed_tx(const NewTx& item, const pg::Row& row) {
 
 }  // namespace
 
+// How many of a signer's transactions are in flight: have a nonce and no receipt. A chain mines a signer's nonces in
+// order, so these are the highest ones, and the count need not read what is mined and waits to become final.
+#define FENCEPOST_IN_FLIGHT(w)                                                                                        \
+  "(SELECT count(*) FROM (SELECT t.receipt_block FROM tx_open AS t WHERE t.chain_id = " w ".chain_id AND t.signer = " \
+  w ".signer AND t.sub_state IS DISTINCT FROM 'external' ORDER BY t.nonce DESC LIMIT " w                              \
+  ".max_in_flight) AS highest WHERE highest.receipt_block IS NULL)"
+
+// The new value of first_open: the lowest open nonce. What this statement inserts has a higher one.
+#define FENCEPOST_FIRST_OPEN(c)                                                                                     \
+  "coalesce((SELECT min(t.nonce) FROM tx_open AS t WHERE t.chain_id = " c ".chain_id AND t.signer = " c             \
+  ".signer AND t.nonce >= " c ".first_open), " c ".next_nonce)"
+
 // Never ON CONFLICT: a nonce that is assigned and then not inserted would be a gap.
 //
 // Items refer to their signer by its position among the leases ($2 … $5), and to the first item with the same request
 // by its position. New transactions are returned only as the numbers they got; the caller has the rest.
 //
-// Three constructs keep the cost proportional to the number of items, whatever the planner estimates.
-// generate_subscripts makes it expect many items and join by hash. The CASE keeps it from multiplying the selectivities
-// of the lease conditions. LATERAL … LIMIT 1 forces the index.
+// generate_subscripts makes the planner expect many items and join them to their signers by hash.
 const Statement sql::kCreateBatch{"tx_create_batch", R"(
   WITH held AS MATERIALIZED (
-    SELECT w.slot, w.chain_id, w.signer, w.token, c.next_nonce, c.next_creation, c.needs_reconcile,
+    SELECT w.slot, w.chain_id, w.signer, w.token, c.ctid AS cursor_row, c.next_nonce, c.next_creation,
+           c.needs_reconcile,
            CASE WHEN c.next_nonce IS NULL THEN 0
-                WHEN (SELECT true FROM managed_tx AS t  -- not EXISTS, which might read all of them into a hash
-                       WHERE t.chain_id = w.chain_id AND t.signer = w.signer AND t.state = 'CREATED'
-                       LIMIT 1) THEN 0
+                WHEN c.first_waiting < c.next_creation THEN 0  -- others wait, and come first
                 WHEN w.max_in_flight = 0 THEN 2147483647
-                ELSE w.max_in_flight - (SELECT count(*) FROM managed_tx AS t
-                                         WHERE t.chain_id = w.chain_id AND t.signer = w.signer
-                                           AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-                                           AND t.receipt_block IS NULL
-                                           AND t.sub_state IS DISTINCT FROM 'external')
+                ELSE w.max_in_flight - )" FENCEPOST_IN_FLIGHT("w") R"(
            END AS room
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[])
            WITH ORDINALITY AS w(chain_id, signer, token, max_in_flight, slot)
-      JOIN signer_lease AS l USING (chain_id, signer)
-      JOIN signer_nonce_cursor AS c USING (chain_id, signer)
-     WHERE CASE WHEN l.owner_node = $1 AND l.fencing_token = w.token AND l.expires_at > clock_timestamp() THEN true END
+     CROSS JOIN LATERAL (SELECT *
+                           FROM signer_lease AS l
+                          WHERE l.chain_id = w.chain_id AND l.signer = w.signer
+                          LIMIT 1) AS l
+     CROSS JOIN LATERAL (SELECT c.ctid, c.*
+                           FROM signer_nonce_cursor AS c
+                          WHERE c.chain_id = w.chain_id AND c.signer = w.signer
+                          LIMIT 1) AS c
+     WHERE l.owner_node = $1
+       AND l.fencing_token = w.token
+       AND l.expires_at > clock_timestamp()
   ),
   item AS MATERIALIZED (
-    SELECT i.*, h.chain_id, h.signer, h.token, h.next_nonce, h.next_creation, h.needs_reconcile, h.room,
+    SELECT i.*, h.chain_id, h.signer, h.token, h.cursor_row, h.next_nonce, h.next_creation, h.needs_reconcile, h.room,
            known.tx_id AS known_id
       FROM ROWS FROM (unnest($6::bigint[], $7::bigint[], $8::uuid[], $9::text[], $10::text[], $11::bytea[],
                              $12::bigint[]),
@@ -132,7 +145,6 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
     SELECT f.*,
            next_creation + place AS creation_seq,
            CASE WHEN place < room THEN next_nonce + place END AS nonce,
-           CASE WHEN place < room THEN 'ALLOCATED' ELSE 'CREATED' END AS state,
            clock_timestamp() AS at
       FROM (SELECT i.*, row_number() OVER (PARTITION BY i.slot ORDER BY i.ord) - 1 AS place
               FROM item AS i
@@ -141,38 +153,39 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
                AND i.ord = i.first_ord
                AND NOT i.needs_reconcile) AS f
   ),
-  inserted AS (
-    INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit,
-                            state, next_resubmit_at, fencing_token, created_at, updated_at)
-    SELECT tx_id, chain_id, signer, request_id, creation_seq, nonce, payload::jsonb, payload_hash, gas_limit,
-           state, CASE WHEN nonce IS NOT NULL THEN at END, token, at, at
-      FROM fresh
-     ORDER BY slot, place
-  ),
   moved AS (
     UPDATE signer_nonce_cursor AS c
        SET next_nonce = c.next_nonce + n.numbered,
            next_creation = c.next_creation + n.made,
+           first_waiting = c.first_waiting + n.numbered,  -- numbered only where no others wait
+           first_open = CASE WHEN n.numbered = 0 THEN c.first_open ELSE )" FENCEPOST_FIRST_OPEN("c") R"( END,
            fencing_token = n.token,
            updated_at = clock_timestamp()
-      FROM (SELECT chain_id, signer, token, count(*) AS made, count(nonce) AS numbered
+      FROM (SELECT cursor_row, token, count(*) AS made, count(nonce) AS numbered
               FROM fresh
-             GROUP BY chain_id, signer, token) AS n
-     WHERE c.chain_id = n.chain_id
-       AND c.signer = n.signer
+             GROUP BY cursor_row, token) AS n
+     WHERE c.ctid = n.cursor_row
   ),
-  written AS (
-    INSERT INTO step_history (subject_id, at, to_state, node, fencing_token, why)
-    SELECT tx_id, at, state, $1, token, 'accepted'
+  opened AS (
+    INSERT INTO tx_open (chain_id, signer, nonce, tx_id, state, next_resubmit_at, fencing_token, updated_at)
+    SELECT chain_id, signer, nonce, tx_id, 'ALLOCATED', at, token, at
+      FROM fresh
+     WHERE nonce IS NOT NULL
+     ORDER BY slot, place
+  ),
+  recorded AS (
+    INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit,
+                            created_at)
+    SELECT tx_id, chain_id, signer, request_id, creation_seq, nonce, payload::jsonb, payload_hash, gas_limit, at
       FROM fresh
      ORDER BY slot, place
   ),
-  told AS (
-    INSERT INTO outbox_event (type, subject, data, created_at)
-    SELECT 'TxAccepted', 'tx/' || tx_id,
+  logged AS (
+    INSERT INTO event (subject, type, to_state, node, fencing_token, why, data)
+    SELECT 'tx/' || tx_id, 'TxAccepted', CASE WHEN nonce IS NULL THEN 'CREATED' ELSE 'ALLOCATED' END, $1, token,
+           'accepted',
            jsonb_build_object('txId', tx_id, 'chainId', chain_id, 'signer', signer, 'requestId', request_id,
-                              'nonce', nonce),
-           at
+                              'nonce', nonce)
       FROM fresh
      ORDER BY slot, place
   )
@@ -188,7 +201,7 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
          )" FENCEPOST_TX_COLUMNS("t") R"(
     FROM item AS i
     LEFT JOIN fresh AS f ON f.ord = i.first_ord
-    LEFT JOIN LATERAL (SELECT * FROM managed_tx AS t WHERE t.tx_id = i.known_id LIMIT 1) AS t ON true
+    LEFT JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = i.known_id LIMIT 1) AS t ON true
    ORDER BY i.ord)"};
 
 pg::Batch create_statements(const std::string& node, const std::vector<Allotment>& allotments,
@@ -220,71 +233,81 @@ awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string no
   co_return out;
 }
 
+// Takes the first of the line, as far as there is room. The line is empty when there are fewer than that.
 const Statement sql::kPromote{"tx_promote", R"(
   WITH held AS MATERIALIZED (
-    SELECT w.chain_id, w.signer, w.token, c.next_nonce,
+    SELECT w.chain_id, w.signer, w.token, c.ctid AS cursor_row, c.next_nonce, c.first_waiting,
            CASE WHEN w.max_in_flight = 0 THEN 1000
-                ELSE least(1000, w.max_in_flight - (SELECT count(*) FROM managed_tx AS t
-                                                     WHERE t.chain_id = w.chain_id AND t.signer = w.signer
-                                                       AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-                                                       AND t.receipt_block IS NULL
-                                                       AND t.sub_state IS DISTINCT FROM 'external'))
+                ELSE greatest(0, least(1000, w.max_in_flight - )" FENCEPOST_IN_FLIGHT("w") R"())
            END AS room
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, max_in_flight)
-      JOIN signer_lease AS l USING (chain_id, signer)
-      JOIN signer_nonce_cursor AS c USING (chain_id, signer)
+     CROSS JOIN LATERAL (SELECT *
+                           FROM signer_lease AS l
+                          WHERE l.chain_id = w.chain_id AND l.signer = w.signer
+                          LIMIT 1) AS l
+     CROSS JOIN LATERAL (SELECT c.ctid, c.*
+                           FROM signer_nonce_cursor AS c
+                          WHERE c.chain_id = w.chain_id AND c.signer = w.signer
+                          LIMIT 1) AS c
      WHERE l.owner_node = $1
        AND l.fencing_token = w.token
        AND l.expires_at > clock_timestamp()
        AND c.next_nonce IS NOT NULL
        AND NOT c.needs_reconcile
   ),
-  chosen AS MATERIALIZED (
-    SELECT h.chain_id, h.signer, h.token, t.tx_id, h.next_nonce + t.place AS nonce
+  chosen AS MATERIALIZED (  -- one row without a transaction where no transaction waits
+    SELECT h.chain_id, h.signer, h.token, h.cursor_row, h.room, t.row_id, t.tx_id, t.creation_seq,
+           h.next_nonce + t.place - 1 AS nonce,
+           clock_timestamp() AS at
       FROM held AS h
-     CROSS JOIN LATERAL (
-             SELECT first.tx_id, row_number() OVER (ORDER BY first.creation_seq) - 1 AS place
-               FROM (SELECT t.tx_id, t.creation_seq
-                       FROM managed_tx AS t
-                      WHERE t.chain_id = h.chain_id AND t.signer = h.signer AND t.state = 'CREATED'
-                      ORDER BY t.creation_seq
-                      LIMIT greatest(h.room, 0)) AS first) AS t
-  ),
-  numbered AS (
-    UPDATE managed_tx AS t
-       SET nonce = chosen.nonce,
-           state = 'ALLOCATED',
-           next_resubmit_at = clock_timestamp(),
-           fencing_token = chosen.token,
-           updated_at = clock_timestamp()
-      FROM chosen
-     WHERE t.tx_id = chosen.tx_id
-       AND t.state = 'CREATED'
-    RETURNING t.tx_id, t.chain_id, t.signer, t.nonce, t.fencing_token
+      LEFT JOIN LATERAL (SELECT t.ctid AS row_id, t.tx_id, t.creation_seq,
+                                row_number() OVER (ORDER BY t.creation_seq) AS place
+                           FROM managed_tx AS t
+                          WHERE t.chain_id = h.chain_id
+                            AND t.signer = h.signer
+                            AND t.nonce IS NULL
+                            AND t.creation_seq >= h.first_waiting
+                          ORDER BY t.creation_seq
+                          LIMIT h.room) AS t ON true
+     WHERE h.room > 0
   ),
   moved AS (
     UPDATE signer_nonce_cursor AS c
-       SET next_nonce = n.last_nonce + 1,
+       SET next_nonce = c.next_nonce + n.numbered,
+           first_waiting = CASE WHEN n.numbered < n.room THEN c.next_creation ELSE n.last + 1 END,
+           first_open = )" FENCEPOST_FIRST_OPEN("c") R"(,
            fencing_token = n.token,
            updated_at = clock_timestamp()
-      FROM (SELECT chain_id, signer, token, max(nonce) AS last_nonce FROM chosen GROUP BY chain_id, signer, token) AS n
-     WHERE c.chain_id = n.chain_id
-       AND c.signer = n.signer
+      FROM (SELECT cursor_row, token, room, count(tx_id) AS numbered, max(creation_seq) AS last
+              FROM chosen
+             GROUP BY cursor_row, token, room) AS n
+     WHERE c.ctid = n.cursor_row
   ),
-  written AS (
-    INSERT INTO step_history (subject_id, from_state, to_state, node, fencing_token, why)
-    SELECT tx_id, 'CREATED', 'ALLOCATED', $1, fencing_token, 'window open'
-      FROM numbered
+  opened AS (
+    INSERT INTO tx_open (chain_id, signer, nonce, tx_id, state, next_resubmit_at, fencing_token, updated_at)
+    SELECT chain_id, signer, nonce, tx_id, 'ALLOCATED', at, token, at
+      FROM chosen
+     WHERE tx_id IS NOT NULL
+     ORDER BY chain_id, signer, nonce
   ),
-  told AS (
-    INSERT INTO outbox_event (type, subject, data)
-    SELECT 'TxAllocated', 'tx/' || tx_id,
+  recorded AS (
+    UPDATE managed_tx AS t
+       SET nonce = chosen.nonce
+      FROM chosen
+     WHERE t.ctid = chosen.row_id
+       AND t.nonce IS NULL
+  ),
+  logged AS (
+    INSERT INTO event (subject, type, from_state, to_state, node, fencing_token, why, data)
+    SELECT 'tx/' || tx_id, 'TxAllocated', 'CREATED', 'ALLOCATED', $1, token, 'window open',
            jsonb_build_object('txId', tx_id, 'chainId', chain_id, 'signer', signer, 'nonce', nonce)
-      FROM numbered
+      FROM chosen
+     WHERE tx_id IS NOT NULL
      ORDER BY chain_id, signer, nonce
   )
   SELECT chain_id, signer, tx_id, nonce
-    FROM numbered
+    FROM chosen
+   WHERE tx_id IS NOT NULL
    ORDER BY chain_id, signer, nonce)"};
 
 pg::Batch promote_statements(const std::string& node, const std::vector<Allotment>& allotments) {
@@ -301,22 +324,16 @@ awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std:
   co_return out;
 }
 
-// Takes no lock, so the answer is only a hint; promotion counts again. Uses LIMIT 1 because the planner may turn EXISTS
-// into a join of all signers with all waiting transactions.
+// Takes no lock, so the answer is only a hint; promotion looks again.
 const Statement sql::kWaiting{"tx_signers_waiting", R"(
   SELECT w.chain_id, w.signer
     FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w(chain_id, signer, max_in_flight)
-   WHERE (SELECT true FROM managed_tx AS t
-           WHERE t.chain_id = w.chain_id AND t.signer = w.signer AND t.state = 'CREATED'
-           LIMIT 1)
-     AND (w.max_in_flight = 0
-          OR w.max_in_flight > (SELECT count(*)
-                                  FROM (SELECT FROM managed_tx AS t
-                                         WHERE t.chain_id = w.chain_id AND t.signer = w.signer
-                                           AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-                                           AND t.receipt_block IS NULL
-                                           AND t.sub_state IS DISTINCT FROM 'external'
-                                         LIMIT w.max_in_flight) AS in_flight)))"};
+   CROSS JOIN LATERAL (SELECT true
+                         FROM signer_nonce_cursor AS c
+                        WHERE c.chain_id = w.chain_id AND c.signer = w.signer AND c.first_waiting < c.next_creation
+                        LIMIT 1) AS c
+   WHERE w.max_in_flight = 0
+      OR w.max_in_flight > )" FENCEPOST_IN_FLIGHT("w")};
 
 awaitable<std::vector<SignerKey>> signers_waiting(pg::Pool& pool, std::vector<Allotment> allotments) {
   const AllotmentColumns w(allotments);

@@ -91,7 +91,7 @@ TEST_F(CursorProtocol, a_shared_signer_reserves_the_nonces_of_other_senders) {
             3);
   create(lease, 1);
   EXPECT_EQ(count("nonce = 5 AND creation_seq = 5 AND state = 'ALLOCATED'", lease.key), 1);
-  EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM step_history WHERE sub_state = 'external'"), 3);
+  EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM history WHERE sub_state = 'external'"), 3);
 }
 
 TEST_F(CursorProtocol, a_shared_signer_more_than_a_thousand_behind_needs_reconcile) {

@@ -36,25 +36,36 @@ constexpr Statement kObserve{"tx_cursor_observe", R"(
        AND l.fencing_token = w.token
        AND l.expires_at > clock_timestamp()
   ),
-  external AS (
-    INSERT INTO managed_tx (tx_id, chain_id, signer, creation_seq, nonce, payload, payload_hash, gas_limit, state,
-                            sub_state, first_submitted_at, fencing_token)
-    SELECT gen_random_uuid(), s.chain_id, s.signer, s.next_creation + n - s.next_nonce, n, '{"external": true}', '', 0,
-           'TRACKING', 'external', clock_timestamp(), s.token
+  external AS MATERIALIZED (
+    SELECT gen_random_uuid() AS tx_id, s.chain_id, s.signer, s.token, s.next_creation + n - s.next_nonce AS creation_seq,
+           n AS nonce
       FROM seen AS s
      CROSS JOIN LATERAL generate_series(s.next_nonce, s.nonce - 1) AS n
      WHERE s.outcome = 'advanced'
-    RETURNING tx_id, fencing_token
   ),
-  written AS (
-    INSERT INTO step_history (subject_id, to_state, sub_state, node, fencing_token, why)
-    SELECT tx_id, 'TRACKING', 'external', $1, fencing_token, 'the chain counts this nonce as used'
+  opened AS (
+    INSERT INTO tx_open (chain_id, signer, nonce, tx_id, state, sub_state, first_submitted_at, fencing_token)
+    SELECT chain_id, signer, nonce, tx_id, 'TRACKING', 'external', clock_timestamp(), token
+      FROM external
+  ),
+  recorded AS (
+    INSERT INTO managed_tx (tx_id, chain_id, signer, creation_seq, nonce, payload, payload_hash, gas_limit)
+    SELECT tx_id, chain_id, signer, creation_seq, nonce, '{"external": true}', '', 0
+      FROM external
+  ),
+  logged AS (
+    INSERT INTO event (subject, to_state, sub_state, node, fencing_token, why)
+    SELECT 'tx/' || tx_id, 'TRACKING', 'external', $1, token, 'the chain counts this nonce as used'
       FROM external
   ),
   moved AS (
     UPDATE signer_nonce_cursor AS c
        SET next_nonce = CASE WHEN s.outcome IN ('seeded', 'advanced') THEN s.nonce ELSE c.next_nonce END,
            next_creation = c.next_creation + CASE WHEN s.outcome = 'advanced' THEN s.nonce - s.next_nonce ELSE 0 END,
+           first_waiting = c.first_waiting + CASE WHEN s.outcome = 'advanced' AND c.first_waiting = c.next_creation
+                                                  THEN s.nonce - s.next_nonce
+                                                  ELSE 0
+                                             END,
            chain_nonce = s.nonce,
            chain_nonce_at = clock_timestamp(),
            needs_reconcile = c.needs_reconcile OR s.outcome = 'mismatch',

@@ -45,15 +45,14 @@ const Statement sql::kLockCursors{"tx_cursor_lock", R"(
    ORDER BY c.chain_id, c.signer
      FOR UPDATE OF c)"};
 
-const Statement sql::kLockRows{"tx_step_lock", R"(
+// The owner alone decides: a node id is one process, and a process does not block itself. Sorts by a row, because the
+// planner would read all of tx_open in the order of the key when the plan is made while tx_open is empty.
+const Statement sql::kLockRows{"tx_open_lock", R"(
   SELECT t.tx_id
-    FROM managed_tx AS t
-    JOIN unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
-      ON w.tx_id = t.tx_id
-    JOIN signer_lease AS l
-      ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token
-   WHERE l.owner_node = $1
-   ORDER BY t.chain_id, t.signer, t.nonce, t.creation_seq
+    FROM tx_open AS t
+   WHERE t.tx_id = ANY ($2::uuid[])
+     AND $1 = (SELECT l.owner_node FROM signer_lease AS l WHERE l.chain_id = t.chain_id AND l.signer = t.signer)
+   ORDER BY (t.chain_id, t.signer, t.nonce)
      FOR NO KEY UPDATE OF t)"};
 
 namespace {
@@ -73,7 +72,7 @@ pg::Batch fence_cursors(const std::string& node, const FencedLeases& leases) {
 }
 
 pg::Batch fence_rows(const std::string& node, const FencedRows& rows) {
-  return fenced(rows, sql::kLockRows, pg::Params::of(node, rows.chains, rows.signers, rows.tokens, rows.ids));
+  return fenced(rows, sql::kLockRows, pg::Params::of(node, rows.ids));
 }
 
 awaitable<pg::ResultSet> run_fenced(pg::Pool& pool, pg::Batch batch) {

@@ -2,13 +2,18 @@
 //
 // A fenced write is one batch (one round trip, one commit) of three statements:
 //   1. Locks the lease rows FOR KEY SHARE, so that a takeover waits until this transaction has ended.
-//   2. Locks the rows that the write will change: nonce cursors or transactions. Locks them only where owner and token
-//      are this node's, so that a node that lost the lease never blocks the new owner.
+//   2. Locks the rows that the write will change: nonce cursors, or open transactions (tx_open). Locks them only where
+//      the lease is this node's, so that a node that lost the lease never blocks the new owner.
 //   3. The write, which the caller adds. It compares owner, token and expiry with the locked lease, and changes nothing
 //      where they differ.
 //
-// Locks are taken in one order everywhere: leases, cursors, transactions by (signer, nonce), then history and events. A
-// statement that waits for another session's lock for longer than kLockPatience fails, and the whole batch with it.
+// Locks are taken in one order everywhere: leases, cursors, tx_open by (signer, nonce), managed_tx in the same order, then
+// the log. A statement that waits for another session's lock for longer than kLockPatience fails, and the whole batch
+// with it.
+//
+// Statement 3 looks up each item's rows with LATERAL (… LIMIT 1). A plain join would read tx_open as a whole when the
+// plan was made while tx_open was empty, and plans are kept. Rows that statement 2 has locked are then written by their
+// ctid, which cannot change.
 #pragma once
 
 #include <chrono>
@@ -29,7 +34,7 @@ namespace sql {
 // Constants, so that the protocol tests can run them one at a time.
 extern const pg::Statement kLockLeases;   // $1 chains, $2 signers
 extern const pg::Statement kLockCursors;  // $1 node, $2 chains, $3 signers, $4 tokens
-extern const pg::Statement kLockRows;     // $1 node, $2 chains, $3 signers, $4 tokens, $5 transactions
+extern const pg::Statement kLockRows;     // $1 node, $2 transactions
 }  // namespace sql
 
 // The leases that a write relies on: one entry for each of its items, as columns for unnest.
@@ -43,7 +48,7 @@ struct FencedLeases {
   void add(const SignerLease& lease);
 };
 
-// The same for a write that changes transactions: entry i is about transaction ids[i].
+// The same for a write that changes open transactions: entry i is about transaction ids[i].
 struct FencedRows : FencedLeases {
   std::vector<Uuid> ids;
 

@@ -155,7 +155,7 @@ const Statement sql::kAcquireLeases{"tx_lease_acquire", R"(
      SET owner_node = $1,
          fencing_token = l.fencing_token + CASE WHEN free.mine THEN 0 ELSE 1 END,
          expires_at = clock_timestamp() + make_interval(secs => $4 / 1000.0),
-         updated_at = clock_timestamp()
+         renewed_at = clock_timestamp()
     FROM free
    WHERE l.chain_id = free.chain_id
      AND l.signer = free.signer
@@ -166,20 +166,18 @@ const Statement sql::kAcquireLeases{"tx_lease_acquire", R"(
 const Statement sql::kMakeDue{"tx_lease_make_due", R"(
   WITH left_open AS MATERIALIZED (
     SELECT tx_id
-      FROM managed_tx
+      FROM tx_open
      WHERE chain_id = $1
        AND signer = ANY ($2::text[])
-       AND state IN ('ALLOCATED', 'TRACKING', 'STUCK')
        AND receipt_block IS NULL
        FOR NO KEY UPDATE SKIP LOCKED
   )
-  UPDATE managed_tx AS t
-     SET next_resubmit_at = CASE WHEN t.state = 'ALLOCATED' OR t.sub_state = 'cancelling' THEN clock_timestamp()
-                                 ELSE t.next_resubmit_at
+  UPDATE tx_open
+     SET next_resubmit_at = CASE WHEN state = 'ALLOCATED' OR sub_state = 'cancelling' THEN clock_timestamp()
+                                 ELSE next_resubmit_at
                             END,
          last_receipt_check = NULL
-    FROM left_open
-   WHERE t.tx_id = left_open.tx_id)"};
+   WHERE tx_id = ANY (ARRAY(SELECT tx_id FROM left_open)))"};
 
 awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                    std::vector<std::string> signers, LeaseTimes times) {
@@ -210,7 +208,7 @@ const Statement sql::kRenewLeases{"tx_lease_renew", R"(
   )
   UPDATE signer_lease AS l
      SET expires_at = clock_timestamp() + make_interval(secs => $5 / 1000.0),
-         updated_at = clock_timestamp()
+         renewed_at = clock_timestamp()
     FROM mine
    WHERE l.chain_id = mine.chain_id
      AND l.signer = mine.signer
@@ -239,7 +237,7 @@ const Statement sql::kReleaseLeases{"tx_lease_release", R"(
   UPDATE signer_lease AS l
      SET owner_node = '',
          expires_at = '-infinity',
-         updated_at = clock_timestamp()
+         renewed_at = clock_timestamp()
     FROM mine
    WHERE l.chain_id = mine.chain_id
      AND l.signer = mine.signer)"};
@@ -283,16 +281,18 @@ awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std
   co_return out;
 }
 
+// Whether a signer has transactions that wait for a nonce or are open; NULL when it has no cursor.
+#define FENCEPOST_HAS_WORK(l)                                                                                         \
+  "(SELECT c.first_waiting < c.next_creation OR EXISTS (SELECT FROM tx_open AS t WHERE t.chain_id = c.chain_id AND "  \
+  "t.signer = c.signer AND t.nonce >= c.first_open) FROM signer_nonce_cursor AS c WHERE c.chain_id = " l              \
+  ".chain_id AND c.signer = " l ".signer)"
+
 const Statement sql::kOrphans{"tx_lease_orphans", R"(
   SELECT l.chain_id, l.signer
     FROM signer_lease AS l
    WHERE l.chain_id = ANY ($1::bigint[])
      AND l.expires_at <= clock_timestamp() - make_interval(secs => $2 / 1000.0)
-     AND (SELECT true FROM managed_tx AS t  -- LIMIT 1: not to be turned into a join
-           WHERE t.chain_id = l.chain_id
-             AND t.signer = l.signer
-             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
-           LIMIT 1)
+     AND )" FENCEPOST_HAS_WORK("l") R"(
    ORDER BY random()
    LIMIT $3)"};
 
@@ -305,11 +305,7 @@ awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::
 const Statement sql::kIdle{"tx_lease_idle", R"(
   SELECT w.chain_id, w.signer
     FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)
-   WHERE (SELECT true FROM managed_tx AS t
-           WHERE t.chain_id = w.chain_id
-             AND t.signer = w.signer
-             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
-           LIMIT 1) IS NULL)"};
+   WHERE )" FENCEPOST_HAS_WORK("w") R"( IS NOT true)"};
 
 awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<SignerLease> leases) {
   const FencedLeases w(leases);

@@ -167,13 +167,13 @@ TEST_F(LeaseStore, open_transactions_of_a_former_owner_are_due_at_once) {
   for (int i = 0; i < 4; ++i) items.push_back(new_tx(lease.key));
   as_node("node-a", [&](pg::Pool& pool) -> awaitable<> { co_await create_batch(pool, "node-a", {{lease, 0}}, items); });
   admin.must(
-      "UPDATE managed_tx SET next_resubmit_at = clock_timestamp() + interval '1 h', "
+      "UPDATE tx_open SET next_resubmit_at = clock_timestamp() + interval '1 h', "
       "       last_receipt_check = clock_timestamp(), state = CASE WHEN nonce < 2 THEN 'TRACKING' ELSE state END");
   acquire("node-a", {lease.key.signer});
-  EXPECT_EQ(count("next_resubmit_at > clock_timestamp() AND last_receipt_check IS NOT NULL", lease.key), 4);
+  EXPECT_EQ(count_open("next_resubmit_at > clock_timestamp() AND last_receipt_check IS NOT NULL", lease.key), 4);
   expire(lease.key);
   acquire("node-b", {lease.key.signer});
-  EXPECT_EQ(count("last_receipt_check IS NULL", lease.key), 4);
+  EXPECT_EQ(count_open("last_receipt_check IS NULL", lease.key), 4);
   EXPECT_EQ(count("next_resubmit_at <= clock_timestamp() AND state = 'ALLOCATED'", lease.key), 2);
   EXPECT_EQ(count("next_resubmit_at > clock_timestamp() AND state = 'TRACKING'", lease.key), 2);
 }
@@ -232,7 +232,7 @@ TEST_F(LeaseStore, orphans_are_signers_with_work_and_no_leader) {
   as_node("node-a", [&](pg::Pool& pool) -> awaitable<> {
     const std::vector<Allotment> allotments{{led, 0}, {orphan, 0}, {finished, 0}};
     co_await create_batch(pool, "node-a", allotments, {new_tx(led.key), new_tx(orphan.key), new_tx(finished.key)});
-    admin.must("UPDATE managed_tx SET state = 'FAILED_FINAL' WHERE signer = $1", pg::Params::of(finished.key.signer));
+    end(id_at(finished.key, 0), "FAILED_FINAL");
     for (const auto& lease : {idle, orphan, finished}) expire(lease.key);
     auto found = co_await find_orphans(pool, {kChain}, LeaseTimes{}, 10);
     EXPECT_EQ(found, std::vector<SignerKey>{orphan.key});

@@ -17,9 +17,10 @@ namespace {
 #define FENCEPOST_AUDIT(done)                                                                                     \
   "audit AS ( INSERT INTO operator_action (chain_id, signer, tx_id, action, reason, actor, node, detail) SELECT " \
   "$2, $3, $5::uuid, $6, $7, $8, $1, $9::jsonb FROM " done " )"
+#define FENCEPOST_WHY "$6 || ' by ' || $8 || ': ' || $7"
 #define FENCEPOST_HISTORY(done)                                                                                    \
-  "written AS ( INSERT INTO step_history (subject_id, from_state, to_state, sub_state, node, fencing_token, why) " \
-  "SELECT tx_id, from_state, state, sub_state, $1, $4, $6 || ' by ' || $8 || ': ' || $7 FROM " done " )"
+  "logged AS ( INSERT INTO event (subject, from_state, to_state, sub_state, node, fencing_token, why) SELECT "     \
+  "'tx/' || tx_id, from_state, state, sub_state, $1, $4, " FENCEPOST_WHY " FROM " done " )"
 #define FENCEPOST_OUTCOME(done)                                                                     \
   "SELECT CASE WHEN NOT EXISTS (SELECT FROM held) THEN 'fenced' WHEN NOT EXISTS (SELECT FROM " done \
   ") THEN 'moved' ELSE 'done' END AS outcome"
@@ -68,7 +69,7 @@ awaitable<pg::ResultSet> write_cursor(pg::Pool& pool, const std::string& node, c
 constexpr Statement kRebroadcast{"tx_operator_rebroadcast", R"(
   WITH )" FENCEPOST_HELD R"(,
   done AS (
-    UPDATE managed_tx AS t
+    UPDATE tx_open AS t
        SET state = $11,
            sub_state = CASE WHEN $10 = 'STUCK' THEN NULL ELSE t.sub_state END,
            next_resubmit_at = clock_timestamp(),
@@ -92,7 +93,7 @@ awaitable<StepOutcome> rebroadcast_now(pg::Pool& pool, std::string node, Operato
 constexpr Statement kRecord{"tx_operator_record", R"(
   WITH )" FENCEPOST_HELD R"(,
   done AS (
-    UPDATE managed_tx AS t
+    UPDATE tx_open AS t
        SET state = 'TRACKING',
            sub_state = 'recorded',
            tx_hash = $11,
@@ -127,7 +128,7 @@ awaitable<StepOutcome> record_attempt(pg::Pool& pool, std::string node, Operator
 constexpr Statement kCancel{"tx_operator_cancel", R"(
   WITH )" FENCEPOST_HELD R"(,
   done AS (
-    UPDATE managed_tx AS t
+    UPDATE tx_open AS t
        SET state = 'TRACKING',
            sub_state = 'cancelling',
            tx_hash = $12,
@@ -172,27 +173,33 @@ constexpr Statement kFill{"tx_operator_fill", R"(
        AND c.next_nonce > $10
        AND NOT EXISTS (SELECT FROM managed_tx AS t WHERE t.chain_id = $2 AND t.signer = $3 AND t.nonce = $10)
   ),
-  done AS (
-    INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit,
-                            state, sub_state, next_resubmit_at, fencing_token)
-    SELECT $5::uuid, p.chain_id, p.signer, NULL, p.next_creation, $10, $11::jsonb, $12, $13, 'ALLOCATED', 'gap_fill',
-           clock_timestamp(), $4
-      FROM place AS p
-    RETURNING tx_id, chain_id, signer, NULL::text AS from_state, state, sub_state, nonce
-  ),
   moved AS (
     UPDATE signer_nonce_cursor AS c
-       SET next_creation = c.next_creation + 1, updated_at = clock_timestamp()
-      FROM done
-     WHERE c.chain_id = $2 AND c.signer = $3
+       SET next_creation = c.next_creation + 1,
+           first_waiting = c.first_waiting + CASE WHEN c.first_waiting = c.next_creation THEN 1 ELSE 0 END,
+           first_open = least(c.first_open, $10),
+           updated_at = clock_timestamp()
+      FROM place AS p
+     WHERE c.chain_id = p.chain_id AND c.signer = p.signer
   ),
-  told AS (
-    INSERT INTO outbox_event (type, subject, data)
-    SELECT 'TxAccepted', 'tx/' || tx_id,
+  done AS (
+    INSERT INTO tx_open (chain_id, signer, nonce, tx_id, state, sub_state, next_resubmit_at, fencing_token)
+    SELECT p.chain_id, p.signer, $10, $5::uuid, 'ALLOCATED', 'gap_fill', clock_timestamp(), $4
+      FROM place AS p
+    RETURNING tx_id, chain_id, signer, nonce, state, sub_state
+  ),
+  recorded AS (
+    INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit)
+    SELECT $5::uuid, p.chain_id, p.signer, NULL, p.next_creation, $10, $11::jsonb, $12, $13
+      FROM place AS p
+  ),
+  logged AS (
+    INSERT INTO event (subject, type, to_state, sub_state, node, fencing_token, why, data)
+    SELECT 'tx/' || tx_id, 'TxAccepted', state, sub_state, $1, $4, )" FENCEPOST_WHY R"(,
            jsonb_build_object('txId', tx_id, 'chainId', chain_id, 'signer', signer, 'requestId', NULL, 'nonce', nonce)
       FROM done
   ),
-  )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
+  )" FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
 
 awaitable<StepOutcome> fill_gap(pg::Pool& pool, std::string node, OperatorAct act, GapFill fill) {
   act.tx_id = fill.tx_id;

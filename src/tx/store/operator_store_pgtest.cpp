@@ -39,10 +39,10 @@ class OperatorStore : public ProtocolTest {
   std::string everything() {
     return admin.value<std::string>(R"(
       SELECT concat_ws(E'\n', (SELECT jsonb_agg(t ORDER BY nonce) FROM managed_tx AS t)::text,
+                              (SELECT jsonb_agg(t ORDER BY nonce) FROM tx_open AS t)::text,
                               (SELECT jsonb_agg(a) FROM tx_attempt AS a)::text,
                               (SELECT jsonb_agg(c) FROM signer_nonce_cursor AS c)::text,
-                              (SELECT count(*) FROM step_history)::text,
-                              (SELECT count(*) FROM outbox_event)::text,
+                              (SELECT count(*) FROM event)::text,
                               (SELECT count(*) FROM operator_action)::text))");
   }
 
@@ -58,7 +58,7 @@ struct Act {
 };
 
 TEST_F(OperatorStore, a_write_blocked_by_another_sessions_lock_is_refused_and_changes_nothing) {
-  constexpr std::string_view kRow = "SELECT FROM managed_tx WHERE nonce = 0 FOR UPDATE";
+  constexpr std::string_view kRow = "SELECT FROM tx_open WHERE nonce = 0 FOR UPDATE";
   constexpr std::string_view kCursor = "SELECT FROM signer_nonce_cursor FOR UPDATE";
   const auto accept = [this](pg::Pool& pool) -> awaitable<StepOutcome> {
     const auto next = co_await accept_chain_nonce(pool, "node-a", act(std::nullopt), 5);
@@ -100,6 +100,7 @@ TEST_F(OperatorStore, a_write_under_a_lease_that_was_lost_changes_nothing_and_wa
   admin.must("UPDATE signer_lease SET owner_node = 'node-b', fencing_token = 2");
   const auto before = everything();
   stranger.must("BEGIN");
+  stranger.must("SELECT FROM tx_open FOR UPDATE");
   stranger.must("SELECT FROM managed_tx FOR UPDATE");
   stranger.must("SELECT FROM signer_nonce_cursor FOR UPDATE");
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {

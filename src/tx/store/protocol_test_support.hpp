@@ -88,9 +88,55 @@ class ProtocolTest : public ::testing::Test {
         pg::Params::of(key.chain_id, key.signer));
   }
 
-  std::int64_t count(const std::string& what, const SignerKey& key) {
-    return admin.value<std::int64_t>("SELECT count(*) FROM managed_tx WHERE chain_id = $1 AND signer = $2 AND " + what,
-                                     pg::Params::of(key.chain_id, key.signer));
+  // Counts the signer's transactions for which the condition holds: columns of tx_view, or of tx_open.
+  std::int64_t count(const std::string& what, const SignerKey& key) { return count_in("tx_view", what, key); }
+  std::int64_t count_open(const std::string& what, const SignerKey& key) { return count_in("tx_open", what, key); }
+
+  // Changes an open transaction. `values`: the assignments of the UPDATE's SET clause.
+  void set(const Uuid& id, const std::string& values) {
+    admin.must(fmt::format("UPDATE tx_open SET {} WHERE tx_id = $1 RETURNING 1", values), pg::Params::of(id)).one();
+  }
+  void mine(const Uuid& id, std::int64_t block, bool succeeded = true) {
+    set(id, fmt::format("state = 'TRACKING', receipt_block = {}, receipt_hash = '{}', succeeded = {}", block,
+                        hash_of(static_cast<std::uint64_t>(block)), succeeded));
+    admin.must("INSERT INTO tx_receipt (tx_id, receipt) VALUES ($1, '{}')", pg::Params::of(id));
+  }
+  // Ends an open transaction; CONFIRMED requires that it is mined.
+  void end(const Uuid& id, std::string_view state = "CONFIRMED") {
+    admin
+        .must(
+            "WITH t AS (DELETE FROM tx_open WHERE tx_id = $1 RETURNING *) "
+            "INSERT INTO tx_ended (tx_id, chain_id, state, retry_count, tx_hash, receipt_block, receipt_hash) "
+            "SELECT tx_id, chain_id, $2, retry_count, tx_hash, receipt_block, receipt_hash FROM t RETURNING 1",
+            pg::Params::of(id, state))
+        .one();
+  }
+  // Locks the work of a transaction in an open transaction of the session.
+  static void lock(Session& session, const Uuid& id) {
+    session.must("BEGIN");
+    session.must("SELECT FROM tx_open WHERE tx_id = $1 FOR UPDATE", pg::Params::of(id)).one();
+  }
+  Uuid id_at(const SignerKey& key, std::int64_t nonce) {
+    return admin.value<Uuid>("SELECT tx_id FROM managed_tx WHERE chain_id = $1 AND signer = $2 AND nonce = $3",
+                             pg::Params::of(key.chain_id, key.signer, nonce));
+  }
+
+  std::string state_of(const Uuid& id) {
+    return admin.value<std::string>("SELECT state FROM tx_view WHERE tx_id = $1", pg::Params::of(id));
+  }
+  // The history as reason and state, such as "accepted|ALLOCATED accepted by the chain|TRACKING".
+  std::string history(const Uuid& id) {
+    return admin.value<std::string>(
+        "SELECT coalesce(string_agg(why || '|' || to_state, ' ' ORDER BY seq), '') FROM history WHERE subject = $1",
+        pg::Params::of("tx/" + id.to_string()));
+  }
+  std::string events(const Uuid& id) {
+    return admin.value<std::string>(
+        "SELECT coalesce(string_agg(type, ' ' ORDER BY seq), '') FROM outbox WHERE subject = $1",
+        pg::Params::of("tx/" + id.to_string()));
+  }
+  std::int64_t count_events(std::string_view type) {
+    return admin.value<std::int64_t>("SELECT count(*) FROM outbox WHERE type = $1", pg::Params::of(type));
   }
 
   // Checks the invariants of a signer. Returns the violated ones as text; empty: all hold.
@@ -105,12 +151,19 @@ class ProtocolTest : public ::testing::Test {
   UuidGenerator ids{clock, random};
 
  private:
+  std::int64_t count_in(std::string_view relation, const std::string& what, const SignerKey& key) {
+    return admin.value<std::int64_t>(
+        fmt::format("SELECT count(*) FROM {} WHERE chain_id = $1 AND signer = $2 AND {}", relation, what),
+        pg::Params::of(key.chain_id, key.signer));
+  }
+
   static constexpr std::string_view kBroken = R"(
-    WITH t AS (SELECT * FROM managed_tx WHERE chain_id = $1 AND signer = $2),
+    WITH t AS (SELECT * FROM tx_view WHERE chain_id = $1 AND signer = $2),
+         o AS (SELECT * FROM tx_open WHERE chain_id = $1 AND signer = $2),
          c AS (SELECT * FROM signer_nonce_cursor WHERE chain_id = $1 AND signer = $2),
          l AS (SELECT * FROM signer_lease WHERE chain_id = $1 AND signer = $2),
-         h AS (SELECT h.*, lag(fencing_token) OVER (ORDER BY h.seq) AS earlier_token
-                 FROM step_history AS h WHERE subject_id IN (SELECT tx_id FROM t))
+         e AS (SELECT e.*, t.tx_id, lag(e.fencing_token) OVER (ORDER BY e.seq) AS earlier_token
+                 FROM event AS e JOIN t ON e.subject = 'tx/' || t.tx_id)
     SELECT concat_ws('; ',
       CASE WHEN (SELECT count(nonce) <> coalesce(max(nonce) - $3 + 1, 0) OR min(nonce) <> $3 FROM t)
            THEN 'nonces have a gap' END,
@@ -121,20 +174,31 @@ class ProtocolTest : public ::testing::Test {
       CASE WHEN EXISTS (SELECT FROM t AS a JOIN t AS b ON a.creation_seq < b.creation_seq
                          WHERE a.nonce > b.nonce OR (a.nonce IS NULL AND b.nonce IS NOT NULL))
            THEN 'nonces are not in creation order' END,
+      CASE WHEN EXISTS (SELECT FROM t, c WHERE t.nonce IS NULL AND t.creation_seq < c.first_waiting)
+           THEN 'a transaction waits before the first of the line' END,
+      CASE WHEN EXISTS (SELECT FROM o, c WHERE o.nonce < c.first_open) THEN 'work below the first open nonce' END,
+      CASE WHEN EXISTS (SELECT FROM t
+                         WHERE 1 <> (SELECT (t.nonce IS NULL)::int
+                                          + (SELECT count(*) FROM o
+                                              WHERE o.tx_id = t.tx_id AND o.nonce IS NOT DISTINCT FROM t.nonce)
+                                          + (SELECT count(*) FROM tx_ended AS d WHERE d.tx_id = t.tx_id)))
+           THEN 'a transaction is not exactly one of waiting, open and ended' END,
       CASE WHEN EXISTS (SELECT FROM t, l WHERE t.fencing_token > l.fencing_token) THEN 'a token from nowhere' END,
-      CASE WHEN EXISTS (SELECT FROM h WHERE fencing_token < earlier_token) THEN 'an old token wrote after a new one' END,
-      CASE WHEN EXISTS (SELECT FROM t WHERE 1 <> (SELECT count(*) FROM h
-                                                   WHERE h.subject_id = t.tx_id AND h.from_state IS NULL))
+      CASE WHEN EXISTS (SELECT FROM e WHERE fencing_token < earlier_token) THEN 'an old token wrote after a new one' END,
+      CASE WHEN EXISTS (SELECT FROM t WHERE 1 <> (SELECT count(*) FROM e
+                                                   WHERE e.tx_id = t.tx_id AND e.to_state IS NOT NULL
+                                                     AND e.from_state IS NULL))
            THEN 'a transaction did not begin exactly once' END,
-      CASE WHEN EXISTS (SELECT FROM t WHERE 1 <> (SELECT count(*) FROM outbox_event AS e
-                                                   WHERE e.subject = 'tx/' || t.tx_id AND e.type = 'TxAccepted'))
+      CASE WHEN EXISTS (SELECT FROM t WHERE 1 <> (SELECT count(*) FROM e
+                                                   WHERE e.tx_id = t.tx_id AND e.type = 'TxAccepted'))
            THEN 'a transaction was not accepted exactly once' END,
-      CASE WHEN EXISTS (SELECT FROM t WHERE 'CREATED' = (SELECT to_state FROM h WHERE h.subject_id = t.tx_id
+      CASE WHEN EXISTS (SELECT FROM t WHERE 'CREATED' = (SELECT to_state FROM e
+                                                          WHERE e.tx_id = t.tx_id AND e.to_state IS NOT NULL
                                                           ORDER BY seq LIMIT 1)
                                         AND t.nonce IS NOT NULL
-                                        AND 1 <> (SELECT count(*) FROM outbox_event AS e
-                                                   WHERE e.subject = 'tx/' || t.tx_id AND e.type = 'TxAllocated'))
-           THEN 'a promotion was not told exactly once' END))";
+                                        AND 1 <> (SELECT count(*) FROM e
+                                                   WHERE e.tx_id = t.tx_id AND e.type = 'TxAllocated'))
+           THEN 'a promotion was not announced exactly once' END))";
 
   std::uint64_t signers_ = 0x1000;
 };

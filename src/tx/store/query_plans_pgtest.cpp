@@ -1,9 +1,10 @@
-// Checks the plans of the frequent statements with 200,000 finished and 5,000 open transactions. A plan that reads the
-// whole table, or all finished transactions, would otherwise be noticed only in production.
+// Checks the plans of the statements. A plan that reads a whole table would otherwise be noticed only in production.
+//
+// Plans are cached, and the first ones are made before there is data. So each statement must have a good plan whatever
+// the planner believes about the tables: that they are empty, that nothing is open, or that there is much of everything.
 #include <set>
 
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/create_store.hpp"
@@ -17,195 +18,170 @@
 namespace fencepost::tx {
 namespace {
 
-// 200 signers with 1,000 finished transactions and 25 open ones each; node-a leads 50 of them.
-// The indexes are built after the inserts, which takes a third of the time.
-constexpr std::string_view kFill = R"(
-  CREATE TEMP TABLE later AS
-  SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'managed_tx' AND indexname <> 'managed_tx_pkey';
-  DO $$ DECLARE i record; BEGIN FOR i IN SELECT * FROM later LOOP EXECUTE 'DROP INDEX ' || i.indexname; END LOOP; END $$;
+// 200 signers with 1,000 ended transactions, 20 open ones and 5 that wait; node-a leads 50 of them.
+constexpr std::string_view kLarge = R"(
   INSERT INTO signer_lease (chain_id, signer, owner_node, fencing_token, expires_at)
   SELECT 31337, '0x' || lpad(to_hex(s), 40, '0'), CASE WHEN s < 50 THEN 'node-a' WHEN s < 100 THEN 'node-b' ELSE '' END,
          1, CASE WHEN s < 100 THEN timestamptz 'infinity' ELSE timestamptz '-infinity' END
     FROM generate_series(0, 199) AS s;
-  INSERT INTO signer_nonce_cursor (chain_id, signer, next_nonce, next_creation)
-  SELECT chain_id, signer, 1020, 1025 FROM signer_lease;
-  INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit,
-                          tx_hash, state, next_resubmit_at, first_submitted_at, receipt, receipt_block, receipt_hash,
-                          confirmed_at, fencing_token)
+  INSERT INTO signer_nonce_cursor (chain_id, signer, next_nonce, next_creation, first_waiting, first_open)
+  SELECT chain_id, signer, 1020, 1025, 1020, 1000 FROM signer_lease;
+  INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit)
   SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i * 200 + s), 12, '0'))::uuid, 31337,
          '0x' || lpad(to_hex(s), 40, '0'), 'r' || i, i, CASE WHEN i < 1020 THEN i END,
-         '{"to":"0x0000000000000000000000000000000000000001","value":"1"}', '\x00', 21000,
-         CASE WHEN i < 1015 THEN '0x' || lpad(to_hex(i * 200 + s), 64, '0') END,
-         CASE WHEN i < 990 THEN 'CONFIRMED'
-              WHEN i < 1000 THEN 'FAILED_FINAL'
-              WHEN i < 1002 THEN 'STUCK'
-              WHEN i < 1015 THEN 'TRACKING'
-              WHEN i < 1020 THEN 'ALLOCATED'
-              ELSE 'CREATED'
-         END,
-         CASE WHEN i < 1020 THEN clock_timestamp() + (i - 1018) * interval '1 s' END,
-         CASE WHEN i < 1015 THEN clock_timestamp() END,
-         CASE WHEN mined THEN jsonb '{"status":"0x1"}' END,
-         CASE WHEN mined THEN i END,
-         CASE WHEN mined THEN '0x' END,
-         CASE WHEN i < 1000 THEN clock_timestamp() END, 1
-    FROM generate_series(0, 1024) AS i,
-         generate_series(0, 199) AS s,
-         LATERAL (SELECT i < 1000 OR i BETWEEN 1002 AND 1004) AS m(mined);
+         '{"to":"0x0000000000000000000000000000000000000001","value":"1"}', '\x00', 21000
+    FROM generate_series(0, 1024) AS i, generate_series(0, 199) AS s;
+  INSERT INTO tx_open (chain_id, signer, nonce, tx_id, state, tx_hash, next_resubmit_at, fencing_token)
+  SELECT chain_id, signer, nonce, tx_id,
+         CASE WHEN nonce < 1002 THEN 'STUCK' WHEN nonce < 1015 THEN 'TRACKING' ELSE 'ALLOCATED' END,
+         CASE WHEN nonce < 1015 THEN '0x' || lpad(replace(tx_id::text, '-', ''), 64, '0') END,
+         clock_timestamp() + (nonce - 1018) * interval '1 s', 1
+    FROM managed_tx
+   WHERE nonce >= 1000;
+  INSERT INTO tx_ended (tx_id, chain_id, state, retry_count, tx_hash, receipt_block, receipt_hash)
+  SELECT tx_id, chain_id, CASE WHEN nonce < 990 THEN 'CONFIRMED' ELSE 'FAILED_FINAL' END, 0,
+         '0x' || lpad(replace(tx_id::text, '-', ''), 64, '0'), nonce, '0x'
+    FROM managed_tx
+   WHERE nonce < 1000;
+  INSERT INTO tx_receipt (tx_id, receipt) SELECT tx_id, '{}' FROM tx_ended;
   INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token)
   SELECT chain_id, tx_hash, tx_id, 1, 'original', '\x0102', 1
-    FROM managed_tx
-   WHERE tx_hash IS NOT NULL
-     AND (creation_seq >= 1000 OR creation_seq % 10 = 0);
-  DO $$ DECLARE i record; BEGIN FOR i IN SELECT * FROM later LOOP EXECUTE i.indexdef; END LOOP; END $$;
+    FROM (SELECT chain_id, tx_hash, tx_id FROM tx_open UNION ALL SELECT chain_id, tx_hash, tx_id FROM tx_ended) AS t
+   WHERE tx_hash IS NOT NULL;
   ANALYZE)";
 
-// 100 signers whose transactions have all ended, with the indexes that the migration created.
+// 100 signers whose transactions have all ended. VACUUM notes that nothing is left in tx_open, whose pages remain.
 constexpr std::string_view kAllEnded = R"(
   INSERT INTO signer_lease (chain_id, signer, owner_node, fencing_token, expires_at)
   SELECT 31337, '0x' || lpad(to_hex(s), 40, '0'), 'node-a', 1, timestamptz 'infinity' FROM generate_series(0, 99) AS s;
-  INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit,
-                          tx_hash, state, receipt, receipt_block, receipt_hash, confirmed_at)
-  SELECT gen_random_uuid(), 31337, signer, 'r' || i, i, i, '{}', '', 21000,
-         '0x' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'CONFIRMED', '{"status":"0x1"}', i,
-         '0x', clock_timestamp()
-    FROM signer_lease, generate_series(0, 99) AS i;
+  INSERT INTO signer_nonce_cursor (chain_id, signer, next_nonce, next_creation, first_waiting, first_open)
+  SELECT chain_id, signer, 100, 100, 100, 100 FROM signer_lease;
+  INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit)
+  SELECT gen_random_uuid(), 31337, signer, 'r' || i, i, i, '{}', '', 21000 FROM signer_lease, generate_series(0, 99) AS i;
+  INSERT INTO tx_open (chain_id, signer, nonce, tx_id, state, fencing_token)
+  SELECT chain_id, signer, nonce, tx_id, 'TRACKING', 1 FROM managed_tx;
+  DELETE FROM tx_open WHERE nonce < 99;
+  INSERT INTO tx_ended (tx_id, chain_id, state, retry_count, tx_hash, receipt_block, receipt_hash)
+  SELECT tx_id, chain_id, 'CONFIRMED', 0, '0x' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''),
+         nonce, '0x'
+    FROM managed_tx;
   INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token)
-  SELECT chain_id, tx_hash, tx_id, 1, 'original', '\x0102', 1 FROM managed_tx;
-  ANALYZE)";
+  SELECT chain_id, tx_hash, tx_id, 1, 'original', '\x0102', 1 FROM tx_ended;
+  DELETE FROM tx_open)";
 
-class QueryPlans : public ::testing::Test {
- protected:
-  // One database for all tests: filling it takes seconds, and no test writes to it.
-  static void SetUpTestSuite() {
-    db = std::make_unique<test::TestDatabase>(test::Template::kMigrated);
-    db->exec(std::string(kFill));
-    filled = std::make_unique<interleaving::Session>(db->dsn(), "planner");
-    filled->must("SET plan_cache_mode = force_generic_plan");
-  }
-  static void TearDownTestSuite() {
-    filled.reset();
-    db.reset();
-  }
-
-  // What a plan reads: "Seq Scan managed_tx", "idx_managed_tx_mined", …
-  struct Plan {
-    std::set<std::string> scans;
-    std::set<std::string> indexes;
-    std::string conditions;  // of the indexes
-    std::string text;
-  };
-
-  static void read_node(const boost::json::object& node, Plan& plan) {
-    const auto& type = node.at("Node Type").as_string();
-    if (type.ends_with("Seq Scan")) plan.scans.emplace(node.at("Relation Name").as_string());
-    if (const auto* index = node.if_contains("Index Name")) plan.indexes.emplace(index->as_string());
-    if (const auto* condition = node.if_contains("Index Cond")) plan.conditions += condition->as_string();
-    if (const auto* children = node.if_contains("Plans")) {
-      for (const auto& child : children->as_array()) read_node(child.as_object(), plan);
-    }
-  }
-
-  static Plan plan_of(const pg::Statement& statement, interleaving::Session* session = filled.get()) {
-    const std::string sql(statement.sql);
-    int parameters = 0;
-    for (std::size_t at = 0; (at = sql.find('$', at)) != std::string::npos; ++at) {
-      parameters = std::max(parameters, std::atoi(sql.c_str() + at + 1));
-    }
-    std::string nulls;
-    for (int i = 0; i < parameters; ++i) nulls += i == 0 ? "(NULL" : ", NULL";
-    if (!nulls.empty()) nulls += ")";
-    session->must(fmt::format("PREPARE {} AS {}", statement.name, sql));
-    const auto rows = session->must(fmt::format("EXPLAIN (FORMAT JSON) EXECUTE {}{}", statement.name, nulls));
-    Plan plan;
-    plan.text = rows.one().get<std::string>(0);
-    read_node(boost::json::parse(plan.text).at(0).at("Plan").as_object(), plan);
-    return plan;
-  }
-
-  static std::unique_ptr<test::TestDatabase> db;
-  static std::unique_ptr<interleaving::Session> filled;
+struct Plan {
+  std::set<std::string> whole;  // tables that are read as a whole: "tx_open", "managed_tx by managed_tx_pkey"
+  std::set<std::string> indexes;
+  std::string text;
 };
-std::unique_ptr<test::TestDatabase> QueryPlans::db;
-std::unique_ptr<interleaving::Session> QueryPlans::filled;
+
+void read_node(const boost::json::object& node, Plan& plan) {
+  const auto text_of = [&](std::string_view key) {
+    const auto* value = node.if_contains(key);
+    return value == nullptr ? std::string() : std::string(value->as_string());
+  };
+  const auto type = text_of("Node Type"), table = text_of("Relation Name"), index = text_of("Index Name");
+  if (type.ends_with("Seq Scan")) plan.whole.insert(table);
+  if (!index.empty()) {
+    plan.indexes.insert(index);
+    if (text_of("Index Cond").empty()) plan.whole.insert((table.empty() ? "" : table + " by ") + index);
+  }
+  if (const auto* children = node.if_contains("Plans")) {
+    for (const auto& child : children->as_array()) read_node(child.as_object(), plan);
+  }
+}
+
+Plan plan_of(const pg::Statement& statement, interleaving::Session& session) {
+  const std::string sql(statement.sql);
+  int parameters = 0;
+  for (std::size_t at = 0; (at = sql.find('$', at)) != std::string::npos; ++at) {
+    parameters = std::max(parameters, std::atoi(sql.c_str() + at + 1));
+  }
+  std::string nulls;
+  for (int i = 0; i < parameters; ++i) nulls += i == 0 ? "(NULL" : ", NULL";
+  if (!nulls.empty()) nulls += ")";
+  session.must(fmt::format("PREPARE {} AS {}", statement.name, sql));
+  const auto rows = session.must(fmt::format("EXPLAIN (FORMAT JSON) EXECUTE {}{}", statement.name, nulls));
+  Plan plan;
+  plan.text = rows.one().get<std::string>(0);
+  read_node(boost::json::parse(plan.text).at(0).at("Plan").as_object(), plan);
+  return plan;
+}
 
 struct Expected {
   const pg::Statement& statement;
-  std::vector<std::string> indexes;     // the plan must use each of them
-  std::vector<std::string> conditions;  // the plan must look up each of them in an index, not filter row by row
+  std::vector<std::string> indexes;  // the plan must use each of them
+  std::string whole;                 // what it may read as a whole, if anything
+  bool list = false;  // for people: its plan may be poor until the tables have statistics
 };
 
-TEST_F(QueryPlans, use_the_indexes_of_open_transactions) {
-  const std::vector<Expected> expectations{
-      {sql::kCreateBatch, {"uq_managed_tx_signer_request_id", "idx_managed_tx_waiting", "idx_managed_tx_in_flight"}},
-      {sql::kPromote, {"idx_managed_tx_waiting", "idx_managed_tx_in_flight", "managed_tx_pkey"}},
-      {sql::kLockRows, {"managed_tx_pkey"}},
-      {sql::kApplySteps, {"managed_tx_pkey", "tx_attempt_pkey"}},
-      {sql::kWaiting, {"idx_managed_tx_waiting", "idx_managed_tx_in_flight"}},
-      {sql::kClaimAttempts, {"tx_attempt_pkey", "managed_tx_pkey"}},
-      {sql::kClaimResubmits, {"managed_tx_pkey", "tx_attempt_pkey"}},
-      {sql::kNoteChecks, {"managed_tx_pkey"}},
-      {sql::kDueSubmits,
-       {"idx_managed_tx_due_submit", "idx_managed_tx_in_flight", "tx_attempt_pkey"},
-       {"next_resubmit_at <= statement_timestamp()"}},
-      {sql::kDueResubmits, {"idx_managed_tx_due_resubmit"}, {"next_resubmit_at <= statement_timestamp()"}},
-      {sql::kMatchAttempts, {"tx_attempt_pkey", "managed_tx_pkey"}},
-      {sql::kStaleReceipts, {"idx_managed_tx_in_flight"}},
-      {sql::kMinedBetween, {"idx_managed_tx_mined"}, {"receipt_block >= $3", "receipt_block <= $6"}},
-      {sql::kOpenHeads, {"idx_managed_tx_in_flight"}},
-      {sql::kMakeDue, {"idx_managed_tx_in_flight"}},
-      {sql::kOrphans, {"idx_managed_tx_signer_state_resubmit"}},
-      {sql::kIdle, {"idx_managed_tx_signer_state_resubmit"}},
-      {sql::kFindTx, {"managed_tx_pkey", "idx_managed_tx_in_flight"}},
-      {sql::kFindRequests, {"uq_managed_tx_signer_request_id"}},
-      {sql::kList, {"managed_tx_pkey"}},
-      {sql::kListOfSigner, {"idx_managed_tx_signer_tx_id"}},
-      {sql::kListOpen, {"idx_managed_tx_signer_state_resubmit", "managed_tx_pkey"}},
-      {sql::kListTrouble, {"idx_managed_tx_trouble"}},
-      {sql::kListAttempts, {"tx_attempt_tx_id_attempt_key"}},
-      {sql::kListSigners, {"idx_managed_tx_signer_state_resubmit"}},
-      {sql::kBacklogs, {"idx_managed_tx_signer_state_resubmit"}},
-  };
-  for (const auto& [statement, indexes, conditions] : expectations) {
+const std::vector<Expected> kExpected{
+    {sql::kLockRows, {"tx_open_tx_id_key"}, ""},
+    {sql::kCreateBatch, {"uq_managed_tx_signer_request_id", "tx_open_pkey", "managed_tx_pkey"}, ""},
+    {sql::kPromote, {"idx_managed_tx_waiting", "tx_open_pkey"}, ""},
+    {sql::kWaiting, {"tx_open_pkey"}, ""},
+    {sql::kApplySteps, {"tx_open_tx_id_key", "tx_attempt_pkey", "tx_receipt_pkey"}, ""},
+    {sql::kEndSteps, {"tx_open_tx_id_key"}, ""},
+    {sql::kClaimAttempts, {"tx_open_tx_id_key", "tx_attempt_pkey"}, ""},
+    {sql::kClaimResubmits, {"tx_open_tx_id_key", "tx_attempt_pkey"}, ""},
+    {sql::kNoteChecks, {"tx_open_tx_id_key"}, ""},
+    {sql::kDueSubmits, {"tx_open_pkey", "managed_tx_pkey", "tx_attempt_pkey"}, ""},
+    {sql::kDueResubmits, {"tx_open_pkey"}, ""},
+    {sql::kMatchAttempts, {"tx_attempt_pkey", "tx_open_tx_id_key"}, ""},
+    {sql::kStaleReceipts, {"tx_open_pkey", "tx_attempt_tx_id_attempt_key"}, ""},
+    {sql::kMinedBetween, {"tx_open_pkey", "tx_attempt_pkey", "managed_tx_pkey"}, ""},
+    {sql::kOpenHeads, {"tx_open_pkey", "uq_managed_tx_signer_nonce"}, ""},
+    {sql::kMakeDue, {"tx_open_pkey"}, ""},
+    {sql::kOrphans, {"tx_open_pkey"}, ""},
+    {sql::kIdle, {"tx_open_pkey"}, ""},
+    {sql::kFindTx, {"managed_tx_pkey", "tx_open_tx_id_key", "tx_ended_pkey", "tx_receipt_pkey", "tx_open_pkey"}, ""},
+    {sql::kFindRequests, {"uq_managed_tx_signer_request_id", "tx_open_tx_id_key", "tx_ended_pkey"}, ""},
+    {sql::kList, {"managed_tx_pkey", "tx_open_tx_id_key", "tx_ended_pkey"}, "managed_tx by managed_tx_pkey", true},
+    {sql::kListOfSigner, {"idx_managed_tx_signer_tx_id", "tx_open_tx_id_key", "tx_ended_pkey"}, "", true},
+    {sql::kListWaiting, {"idx_managed_tx_waiting", "managed_tx_pkey"}, "managed_tx by idx_managed_tx_waiting", true},
+    {sql::kListFailed, {"idx_tx_ended_failed", "managed_tx_pkey"}, "tx_ended by idx_tx_ended_failed", true},
+    {sql::kListAttempts, {"tx_attempt_tx_id_attempt_key"}, ""},
+    {sql::kListSigners, {"tx_open_pkey", "idx_managed_tx_waiting", "managed_tx_pkey"}, ""},
+    {sql::kBacklogs, {"tx_open_pkey", "idx_managed_tx_waiting", "managed_tx_pkey"}, ""},
+};
+
+struct Beginning {
+  std::string name;
+  std::vector<std::string> fill;
+  bool has_data = false;
+};
+
+void PrintTo(const Beginning& beginning, std::ostream* out) {
+  *out << beginning.name;
+}
+
+class QueryPlans : public ::testing::TestWithParam<Beginning> {};
+
+TEST_P(QueryPlans, read_by_key) {
+  const test::TestDatabase db(test::Template::kMigrated);
+  for (const auto& sql : GetParam().fill) db.exec(sql);
+  interleaving::Session session(db.dsn(), "planner");
+  session.must("SET plan_cache_mode = force_generic_plan");
+  session.must("SET enable_seqscan = off");  // as Connector does
+  for (const auto& [statement, indexes, may_read, list] : kExpected) {
+    if (list && !GetParam().has_data) continue;
     SCOPED_TRACE(std::string(statement.name));
-    const auto plan = plan_of(statement);
-    EXPECT_FALSE(plan.scans.contains("managed_tx")) << plan.text;
-    EXPECT_FALSE(plan.scans.contains("tx_attempt")) << plan.text;
-    for (const auto& index : indexes) EXPECT_TRUE(plan.indexes.contains(index)) << index << "\n" << plan.text;
-    for (const auto& condition : conditions) {
-      EXPECT_TRUE(plan.conditions.contains(condition)) << condition << "\n" << plan.text;
+    const auto plan = plan_of(statement, session);
+    for (const auto& table : plan.whole) {
+      const bool ours = table.starts_with("tx_") || table.starts_with("managed_tx");
+      EXPECT_TRUE(!ours || table == may_read) << "reads all of " << table << "\n" << plan.text;
     }
+    for (const auto& index : indexes) EXPECT_TRUE(plan.indexes.contains(index)) << index << "\n" << plan.text;
   }
 }
 
-// Plans are cached, and the first ones are made before there are statistics.
-TEST_F(QueryPlans, are_right_from_the_start) {
-  const std::vector<Expected> expectations{
-      {sql::kCreateBatch, {"uq_managed_tx_signer_request_id", "idx_managed_tx_waiting", "managed_tx_pkey"}, {}},
-      {sql::kLockRows, {"managed_tx_pkey"}, {}},
-      {sql::kApplySteps, {"managed_tx_pkey", "tx_attempt_pkey"}, {}},
-      {sql::kMatchAttempts, {"tx_attempt_pkey", "managed_tx_pkey"}, {}},
-      {sql::kOpenHeads, {"idx_managed_tx_in_flight"}, {}},
-      {sql::kWaiting, {"idx_managed_tx_waiting", "idx_managed_tx_in_flight"}, {}},
-      {sql::kDueSubmits, {"idx_managed_tx_due_submit", "idx_managed_tx_in_flight", "tx_attempt_pkey"}, {}},
-      {sql::kClaimAttempts, {"tx_attempt_pkey", "managed_tx_pkey"}, {}},
-  };
-  // An empty database; an empty database with statistics; and one in which all transactions have ended.
-  const std::vector<std::string> beginnings{"", "ANALYZE", std::string(kAllEnded)};
-  for (const auto& beginning : beginnings) {
-    const test::TestDatabase quiet(test::Template::kMigrated);
-    if (!beginning.empty()) quiet.exec(beginning);
-    interleaving::Session session(quiet.dsn(), "planner");
-    session.must("SET plan_cache_mode = force_generic_plan");
-    session.must("SET enable_seqscan = off");  // as Connector does
-    for (const auto& [statement, indexes, conditions] : expectations) {
-      SCOPED_TRACE(fmt::format("{} after {}", statement.name, beginning.substr(0, 20)));
-      const auto plan = plan_of(statement, &session);
-      for (const auto& index : indexes) EXPECT_TRUE(plan.indexes.contains(index)) << index << "\n" << plan.text;
-      EXPECT_FALSE(plan.indexes.contains("idx_managed_tx_signer_tx_id")) << plan.text;
-    }
-  }
-}
+INSTANTIATE_TEST_SUITE_P(on, QueryPlans,
+                         ::testing::Values(Beginning{"empty_tables", {}},
+                                           Beginning{"tables_analyzed_while_empty", {"ANALYZE"}},
+                                           Beginning{"tables_where_all_has_ended",
+                                                     {std::string(kAllEnded), "VACUUM tx_open", "ANALYZE"}},
+                                           Beginning{"large_tables", {std::string(kLarge)}, true}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace fencepost::tx

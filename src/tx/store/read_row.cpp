@@ -32,8 +32,8 @@ std::optional<AttemptOutcome> read_attempt_outcome(const pg::Row& row) {
 }
 
 std::optional<AnnouncedBlock> read_announced(const pg::Row& row) {
-  if (row.is_null("told_block")) return std::nullopt;
-  return AnnouncedBlock{row.get<std::int64_t>("told_block"), row.get<std::string>("told_hash")};
+  if (row.is_null("announced_block")) return std::nullopt;
+  return AnnouncedBlock{row.get<std::int64_t>("announced_block"), row.get<std::string>("announced_hash")};
 }
 
 std::optional<std::chrono::milliseconds> read_seconds(const pg::Row& row, std::string_view column) {

@@ -17,7 +17,7 @@ namespace fencepost::tx {
 SignerKey read_key(const pg::Row& row);                            // chain_id, signer
 SignerLease read_lease(const pg::Row& row);                        // chain_id, signer, token
 TxState read_state(const pg::Row& row);                            // state
-std::optional<AnnouncedBlock> read_announced(const pg::Row& row);  // told_block, told_hash
+std::optional<AnnouncedBlock> read_announced(const pg::Row& row);  // announced_block, announced_hash
 SubState read_sub_state(const pg::Row& row);  // sub_state; kNone also for a name that only a newer version knows
 AttemptKind read_attempt_kind(const pg::Row& row, std::string_view column);
 std::optional<AttemptOutcome> read_attempt_outcome(const pg::Row& row);  // outcome

@@ -15,16 +15,14 @@ using pg::Statement;
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, nonce)
       JOIN signer_lease AS l
         ON l.chain_id = w.chain_id AND l.signer = w.signer AND l.fencing_token = w.token AND l.owner_node = $1
-      JOIN managed_tx AS t ON t.chain_id = w.chain_id AND t.signer = w.signer AND t.nonce >= w.nonce
-     WHERE t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-       AND t.receipt_block IS NULL
+      JOIN tx_open AS t ON t.chain_id = w.chain_id AND t.signer = w.signer AND t.nonce >= w.nonce
+     WHERE t.receipt_block IS NULL
      ORDER BY t.chain_id, t.signer, t.nonce
        FOR NO KEY UPDATE OF t )" how_locked R"(
   )
-  UPDATE managed_tx AS t
+  UPDATE tx_open
      SET next_resubmit_at = clock_timestamp()
-    FROM behind
-   WHERE t.tx_id = behind.tx_id)"
+   WHERE tx_id = ANY (ARRAY(SELECT tx_id FROM behind)))"
 constexpr Statement kMakeDueFrom{"tx_make_due_from", FENCEPOST_MAKE_DUE_FROM("")};
 constexpr Statement kMakeFreeDueFrom{"tx_make_free_due_from", FENCEPOST_MAKE_DUE_FROM("SKIP LOCKED")};
 #undef FENCEPOST_MAKE_DUE_FROM
@@ -52,40 +50,35 @@ awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pai
 
 constexpr Statement kEndedAbove{"tx_ended_above", R"(
   SELECT tx_id, tx_hash, receipt_block, receipt_hash
-    FROM managed_tx
+    FROM tx_ended
    WHERE chain_id = $1
      AND receipt_block BETWEEN $2 + 1 AND $3
-     AND state IN ('CONFIRMED', 'FAILED_FINAL')
      AND sub_state IS DISTINCT FROM 'finality_violated')"};
 
 constexpr Statement kReport{"tx_report_violations", R"(
   WITH free AS MATERIALIZED (
     SELECT tx_id
-      FROM managed_tx
+      FROM tx_ended
      WHERE tx_id = ANY ($2::uuid[])
-     ORDER BY chain_id, signer, nonce
+     ORDER BY tx_id
        FOR NO KEY UPDATE SKIP LOCKED
   ),
   marked AS (
-    UPDATE managed_tx
+    UPDATE tx_ended
        SET sub_state = 'finality_violated',
            updated_at = clock_timestamp()
      WHERE tx_id = ANY (ARRAY(SELECT tx_id FROM free))
-       AND state IN ('CONFIRMED', 'FAILED_FINAL')
        AND sub_state IS DISTINCT FROM 'finality_violated'
-    RETURNING tx_id, chain_id, signer, nonce, tx_hash, receipt_block, receipt_hash, state, fencing_token
+    RETURNING tx_id, chain_id, tx_hash, receipt_block, receipt_hash, state, fencing_token
   ),
-  written AS (
-    INSERT INTO step_history (subject_id, from_state, to_state, sub_state, node, fencing_token, why)
-    SELECT tx_id, state, state, 'finality_violated', $1, fencing_token, 'its final block is no longer on the chain'
-      FROM marked
-  ),
-  told AS (
-    INSERT INTO outbox_event (type, subject, data)
-    SELECT 'TxFinalityViolated', 'tx/' || tx_id,
-           jsonb_build_object('txId', tx_id, 'chainId', chain_id, 'signer', signer, 'nonce', nonce, 'txHash', tx_hash,
-                              'blockNumber', receipt_block, 'blockHash', receipt_hash)
-      FROM marked
+  logged AS (
+    INSERT INTO event (subject, type, from_state, to_state, sub_state, node, fencing_token, why, data)
+    SELECT 'tx/' || e.tx_id, 'TxFinalityViolated', e.state, e.state, 'finality_violated', $1, e.fencing_token,
+           'its final block is no longer on the chain',
+           jsonb_build_object('txId', e.tx_id, 'chainId', e.chain_id, 'signer', m.signer, 'nonce', m.nonce,
+                              'txHash', e.tx_hash, 'blockNumber', e.receipt_block, 'blockHash', e.receipt_hash)
+      FROM marked AS e
+      JOIN managed_tx AS m USING (tx_id)
   )
   SELECT tx_id FROM marked)"};
 

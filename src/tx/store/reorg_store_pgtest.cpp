@@ -12,7 +12,9 @@ class ReorgStore : public ProtocolTest {
   std::vector<Uuid> three(const SignerLease& lease) {
     const std::vector<NewTx> items{new_tx(lease.key), new_tx(lease.key), new_tx(lease.key)};
     with([&](pg::Pool& pool) -> awaitable<> { co_await create_batch(pool, "node-a", {{lease, 0}}, items); });
-    admin.must("UPDATE managed_tx SET state = 'TRACKING', next_resubmit_at = clock_timestamp() + interval '1 h'");
+    for (const auto& item : items) {
+      set(item.tx_id, "state = 'TRACKING', next_resubmit_at = clock_timestamp() + interval '1 h'");
+    }
     return {items[0].tx_id, items[1].tx_id, items[2].tx_id};
   }
 
@@ -21,15 +23,10 @@ class ReorgStore : public ProtocolTest {
     test::with_pool(db.dsn(), {}, std::move(body));
   }
 
-  void lock(const Uuid& id) {
-    stranger.must("BEGIN");
-    stranger.must("SELECT FROM managed_tx WHERE tx_id = $1 FOR UPDATE", pg::Params::of(id));
-  }
-
   // The nonces for which the condition holds.
   std::string nonces(const std::string& what) {
     return admin.value<std::string>(
-        "SELECT coalesce(string_agg(nonce::text, ' ' ORDER BY nonce), '') FROM managed_tx WHERE " + what);
+        "SELECT coalesce(string_agg(nonce::text, ' ' ORDER BY nonce), '') FROM tx_open WHERE " + what);
   }
 
   Session stranger{db.dsn(), "psql"};
@@ -44,7 +41,7 @@ TEST_F(ReorgStore, everything_from_a_nonce_up_becomes_due) {
 
 TEST_F(ReorgStore, a_row_locked_by_another_session_does_not_delay_the_others) {
   const auto lease = signer_of("node-a");
-  lock(three(lease)[1]);
+  lock(stranger, three(lease)[1]);
   with([&](pg::Pool& pool) -> awaitable<> { co_await make_due_from(pool, "node-a", {{lease, 0}}); });
   EXPECT_EQ(nonces("next_resubmit_at <= clock_timestamp()"), "0 2");
 }
@@ -52,10 +49,10 @@ TEST_F(ReorgStore, a_row_locked_by_another_session_does_not_delay_the_others) {
 TEST_F(ReorgStore, a_violation_locked_by_another_session_is_reported_later_and_the_others_now) {
   const auto lease = signer_of("node-a");
   const auto ids_of_three = three(lease);
-  admin.must(
-      "UPDATE managed_tx SET state = 'CONFIRMED', receipt = '{}', receipt_block = 5, receipt_hash = $1, confirmed_at = "
-      "now()",
-      pg::Params::of(hash_of(5)));
+  for (const auto& id : ids_of_three) {
+    mine(id, 5);
+    end(id);
+  }
   evm::HeaderWindow window(10);
   const evm::BlockHeader other{.number = 5, .hash = hash_of(55), .parent_hash = hash_of(4)};
   ASSERT_TRUE(window.apply(std::span(&other, 1)));
@@ -66,7 +63,8 @@ TEST_F(ReorgStore, a_violation_locked_by_another_session_is_reported_later_and_t
     });
     return found;
   };
-  lock(ids_of_three[0]);
+  stranger.must("BEGIN");
+  stranger.must("SELECT FROM tx_ended WHERE tx_id = $1 FOR UPDATE", pg::Params::of(ids_of_three[0]));
   const auto first = report();
   EXPECT_EQ(first.announced.size(), 2U);
   EXPECT_FALSE(first.all);
@@ -74,7 +72,7 @@ TEST_F(ReorgStore, a_violation_locked_by_another_session_is_reported_later_and_t
   const auto second = report();
   EXPECT_EQ(second.announced, std::vector{ids_of_three[0]});
   EXPECT_TRUE(second.all);
-  EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM outbox_event WHERE type = 'TxFinalityViolated'"), 3);
+  EXPECT_EQ(count_events("TxFinalityViolated"), 3);
   const auto third = report();
   EXPECT_TRUE(third.announced.empty());
   EXPECT_TRUE(third.all);

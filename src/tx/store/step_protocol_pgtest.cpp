@@ -73,7 +73,7 @@ class StepProtocol : public ProtocolTest {
     step.failed_try = true;
     step.due_in = 0ms;
     step.tx_hash = hash_of(2);
-    step.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12)};
+    step.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12), true};
     step.announced = AnnouncedBlock{13, hash_of(13)};
     return step;
   }
@@ -88,21 +88,6 @@ class StepProtocol : public ProtocolTest {
     return tx;
   }
 
-  std::string state_of(const Uuid& id) {
-    return admin.value<std::string>("SELECT state FROM managed_tx WHERE tx_id = $1", pg::Params::of(id));
-  }
-  // The history as reason and state, such as "accepted|ALLOCATED accepted by the chain|TRACKING".
-  std::string history(const Uuid& id) {
-    return admin.value<std::string>(
-        "SELECT coalesce(string_agg(why || '|' || to_state, ' ' ORDER BY seq), '') FROM step_history "
-        "WHERE subject_id = $1",
-        pg::Params::of(id));
-  }
-  std::string events(const Uuid& id) {
-    return admin.value<std::string>(
-        "SELECT coalesce(string_agg(type, ' ' ORDER BY seq), '') FROM outbox_event WHERE subject = $1",
-        pg::Params::of("tx/" + id.to_string()));
-  }
   // The attempts and their outcomes, such as "1:01/accepted 2:…".
   std::string attempts(const Uuid& id) {
     return admin.value<std::string>(
@@ -160,7 +145,7 @@ TEST_F(StepProtocol, clears_the_receipt_that_a_reorg_has_undone) {
   EXPECT_FALSE(tx.mined());
   EXPECT_FALSE(tx.receipt);
   EXPECT_FALSE(tx.receipt_hash);
-  EXPECT_EQ(admin.value<std::string>("SELECT concat_ws(' ', told_block, told_hash, withdrawn) FROM managed_tx"), "t");
+  EXPECT_EQ(admin.value<std::string>("SELECT concat_ws(' ', announced_block, announced_hash, withdrawn) FROM tx_open"), "t");
 }
 
 TEST_F(StepProtocol, an_end_is_written_with_its_time_and_its_confirmations) {
@@ -168,7 +153,6 @@ TEST_F(StepProtocol, an_end_is_written_with_its_time_and_its_confirmations) {
   const auto mined = after(mined_step(lease));
   Step end(lease, mined.tx_id, TxState::kTracking, TxState::kConfirmed, "final");
   end.confirmations = R"([{"number":14}])";
-  end.final = true;
   const auto tx = after(end);
   EXPECT_EQ(tx.state, TxState::kConfirmed);
   EXPECT_TRUE(tx.confirmed_at.has_value());
@@ -196,7 +180,7 @@ TEST_F(StepProtocol, history_and_events_come_with_the_step_and_in_its_order) {
   EXPECT_EQ(events(tx[1]), "TxAccepted TxReceiptUpdated TxSubmitted");
 
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
-    const auto steps = co_await outbox::history_of(pool, tx[0], 10);
+    const auto steps = co_await outbox::history_of(pool, "tx/" + tx[0].to_string(), 10);
     EXPECT_EQ(steps.size(), 2u);
     EXPECT_EQ(steps[1].from_state, "ALLOCATED");
     EXPECT_EQ(steps[1].to_state, "TRACKING");
@@ -334,15 +318,14 @@ TEST_F(StepProtocol, dropping_a_receipt_makes_the_newest_attempt_current) {
   ASSERT_EQ(claim({claim_of(lease, id, 2, hash_of(1))}), Outcomes{"done"});
   Step mined(lease, id, TxState::kAllocated, TxState::kTracking, "mined");
   mined.tx_hash = hash_of(1);
-  mined.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12)};
+  mined.receipt = StoredReceipt{R"({"status":"0x1"})", 12, hash_of(12), true};
   mined.attempt_outcome = AttemptOutcome::kAccepted;
   ASSERT_EQ(apply({mined}), Outcomes{"done"});
   EXPECT_EQ(attempts(id), "1:01/accepted 2:02/-");
   Step gone(lease, id, TxState::kTracking, TxState::kTracking, "reorged");
   gone.drop_receipt = true;
   ASSERT_EQ(apply({gone}), Outcomes{"done"});
-  EXPECT_EQ(admin.value<std::string>("SELECT tx_hash FROM managed_tx WHERE tx_id = $1", pg::Params::of(id)),
-            hash_of(2));
+  EXPECT_EQ(admin.value<std::string>("SELECT tx_hash FROM tx_open WHERE tx_id = $1", pg::Params::of(id)), hash_of(2));
 }
 
 // A claim of the same bytes is the same attempt, and returns how often these bytes were claimed.
@@ -370,8 +353,7 @@ TEST_F(StepProtocol, writers_in_opposite_order_do_not_deadlock) {
   const std::vector<Step> back(there.rbegin(), there.rend());
   Session holder(db.dsn(), "node-a");
   for (const auto& held : {x[0], x[1], y[0], y[1]}) {
-    holder.must("BEGIN");
-    holder.must("SELECT FROM managed_tx WHERE tx_id = $1 FOR UPDATE", pg::Params::of(held));
+    lock(holder, held);
     const auto first = step_statements("node-a", there), second = step_statements("node-a", back);
     for (auto* session : {&a, &b}) {
       const auto& batch = session == &a ? first : second;
@@ -394,8 +376,8 @@ TEST_F(StepProtocol, timers_do_not_deadlock_with_steps) {
   const auto lease = signer_of("node-a");
   const auto tx = allocated(lease, 2);
   // Make the order of the rows in the table differ from the order of the nonces.
-  admin.must("UPDATE managed_tx SET nonce = 5 WHERE tx_id = $1", pg::Params::of(tx[0]));
-  admin.must("UPDATE managed_tx SET nonce = 4 WHERE tx_id = $1", pg::Params::of(tx[1]));
+  set(tx[0], "nonce = 5");
+  set(tx[1], "nonce = 4");
   const auto step = step_statements("node-a", {tracking(lease, tx[0]), tracking(lease, tx[1])});
   struct Timer {
     const pg::Statement& statement;
@@ -407,8 +389,7 @@ TEST_F(StepProtocol, timers_do_not_deadlock_with_steps) {
   };
   Session holder(db.dsn(), "node-a");
   for (const auto& timer : timers) {
-    holder.must("BEGIN");
-    holder.must("SELECT FROM managed_tx WHERE tx_id = $1 FOR UPDATE", pg::Params::of(tx[1]));
+    lock(holder, tx[1]);
     a.must("BEGIN");
     a.must(step.entries()[0].statement->sql, step.entries()[0].params);
     a.send(step.entries()[1].statement->sql, step.entries()[1].params);
@@ -461,7 +442,8 @@ TEST_F(StepProtocol, a_mined_transaction_is_not_signed_again) {
   const auto lease = signer_of("node-a");
   const auto id = allocated(lease, 1)[0];
   claim({claim_of(lease, id, 1)});
-  admin.must("UPDATE managed_tx SET receipt = '{}', receipt_block = 1, receipt_hash = '0x'");
+  mine(id, 1);
+  set(id, "state = 'ALLOCATED'");
   EXPECT_EQ(claim({claim_of(lease, id, 2, hash_of(1))}), Outcomes{"moved"});
 }
 
@@ -509,9 +491,8 @@ TEST_F(StepProtocol, a_rebroadcast_is_claimed_by_one_of_two_nodes) {
   }
   claim(claims);
   apply(steps);
-  admin.must("UPDATE managed_tx SET next_resubmit_at = clock_timestamp()");
-  b.must("BEGIN");
-  b.must("SELECT FROM managed_tx WHERE nonce = 0 FOR UPDATE");
+  for (const auto& id : tx) set(id, "next_resubmit_at = clock_timestamp()");
+  lock(b, tx[0]);
 
   std::vector<std::string> claimed;
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {

@@ -1,4 +1,4 @@
-// Moves transactions from state to state. Each write is fenced and guarded, and stores its history and its events in
+// Moves open transactions from state to state, and ends them. Each write is fenced and guarded, and appends to the log in
 // the same commit.
 #pragma once
 
@@ -24,6 +24,7 @@ namespace fencepost::tx {
 namespace sql {
 // Constants, here and in the other stores, so that tests can check their plans.
 extern const pg::Statement kApplySteps;
+extern const pg::Statement kEndSteps;
 }  // namespace sql
 
 // A receipt as it is stored, and its block.
@@ -31,6 +32,7 @@ struct StoredReceipt {
   std::string json;
   std::int64_t block = 0;
   std::string block_hash;
+  bool succeeded = false;
 };
 
 inline constexpr std::chrono::milliseconds kNever{-1};
@@ -59,13 +61,16 @@ struct Step {
   bool drop_receipt = false;  // also makes the newest attempt that can be sent the current one
   std::optional<AnnouncedBlock> announced;
   bool retract = false;
-  std::optional<std::string> confirmations;       // JSON
-  bool final = false;                             // sets confirmed_at
   std::optional<AttemptOutcome> attempt_outcome;  // of the attempt that is current after this step
   bool begins_broadcast = false;                  // counts one more claim of that attempt; with attempt_outcome
   std::optional<std::int64_t> expect_claims;      // guard: no broadcast of that attempt was claimed since
   std::optional<std::string> expect_due_at;       // guard: no other broadcast was requested since; Resubmit::due_at
   std::vector<std::pair<TxEvent, std::string>> events;  // type and JSON data, in order
+
+  // A step to a terminal state ends the transaction: its work is removed, and how it ended is stored. Besides these
+  // confirmations it can have sub_state, error, expect_receipt_hash and events, and nothing else.
+  bool ends() const { return kManagedTx.terminal(to); }
+  std::optional<std::string> confirmations;  // JSON
 };
 
 // The statements that apply_steps sends.

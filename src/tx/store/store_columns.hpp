@@ -1,9 +1,16 @@
-// Columns of managed_tx as SQL text, for the statements of the stores.
+// Parts of SQL that several stores share.
 #pragma once
 
-// The columns that read_managed_tx needs, of the given table or alias: FENCEPOST_TX_COLUMNS("t").
+// The columns that read_managed_tx needs, of tx_view under the given alias: FENCEPOST_TX_COLUMNS("t").
 #define FENCEPOST_TX_COLUMNS(t)                                                                                  \
   t ".tx_id, " t ".chain_id, " t ".signer, " t ".request_id, " t ".creation_seq, " t ".nonce, " t ".payload, " t \
     ".gas_limit, " t ".tx_hash, " t ".state, " t ".sub_state, " t ".error_message, " t ".retry_count, " t        \
     ".first_submitted_at, " t ".last_submit_at, " t ".next_resubmit_at, " t ".receipt, " t ".receipt_block, " t  \
     ".receipt_hash, " t ".confirmations, " t ".confirmed_at, " t ".fencing_token, " t ".created_at, " t ".updated_at"
+
+// The signers of chain $2 that node $1 leads, as `l`: chain_id, signer, token, first_open. Workers read the open
+// transactions of each, from first_open up: a scan of the signer's part of the key, without what has ended.
+#define FENCEPOST_LED_SIGNERS                                                                                       \
+  "(SELECT l.chain_id, l.signer, l.fencing_token AS token, c.first_open FROM signer_lease AS l CROSS JOIN LATERAL " \
+  "(SELECT c.first_open FROM signer_nonce_cursor AS c WHERE c.chain_id = l.chain_id AND c.signer = l.signer LIMIT " \
+  "1) AS c WHERE l.owner_node = $1 AND l.chain_id = $2 AND l.expires_at > clock_timestamp()) AS l"

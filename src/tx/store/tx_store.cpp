@@ -10,14 +10,14 @@ using pg::Statement;
 const Statement sql::kFindTx{"tx_find", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(,
          (SELECT b.tx_id
-            FROM managed_tx AS b
+            FROM tx_open AS b
            WHERE b.chain_id = t.chain_id AND b.signer = t.signer AND b.state = 'STUCK'
              AND (t.nonce IS NULL OR b.nonce < t.nonce)
              AND b.receipt_block IS NULL
-             AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+             AND t.confirmed_at IS NULL
            ORDER BY b.nonce
            LIMIT 1) AS blocked_by
-    FROM managed_tx AS t
+    FROM tx_view AS t
    WHERE t.tx_id = $1)"};
 
 awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id) {
@@ -40,7 +40,10 @@ awaitable<std::optional<Uuid>> find_tx_at(pg::Pool& pool, SignerKey key, std::in
 const Statement sql::kFindRequests{"tx_find_requests", R"(
   SELECT w.ord, t.payload_hash, )" FENCEPOST_TX_COLUMNS("t") R"(
     FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS w(chain_id, signer, request_id, ord)
-    JOIN managed_tx AS t USING (chain_id, signer, request_id))"};
+   CROSS JOIN LATERAL (SELECT *
+                         FROM tx_view AS t
+                        WHERE t.chain_id = w.chain_id AND t.signer = w.signer AND t.request_id = w.request_id
+                        LIMIT 1) AS t)"};
 
 awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool, std::vector<RequestLookup> lookups) {
   std::vector<std::int64_t> chains;
@@ -60,14 +63,14 @@ awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool
   co_return out;
 }
 
-// Four statements for one query: no single plan is good for every combination of filters.
+// One statement for each table that knows the answer: no single plan is good for every combination of filters.
 #define FENCEPOST_LIST_FILTERS                                                                                     \
   "($1::bigint IS NULL OR t.chain_id = $1) AND ($4::text[] IS NULL OR t.signer = ANY ($4)) AND ($5::uuid IS NULL " \
   "OR t.tx_id < $5)"
 
 const Statement sql::kList{"tx_list", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM managed_tx AS t
+    FROM tx_view AS t
    WHERE )" FENCEPOST_LIST_FILTERS R"(
      AND ($2::text IS NULL OR t.signer = $2)
      AND ($3::text IS NULL OR t.state = $3)
@@ -76,47 +79,43 @@ const Statement sql::kList{"tx_list", R"(
 
 const Statement sql::kListOfSigner{"tx_list_of_signer", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM managed_tx AS t
+    FROM tx_view AS t
    WHERE )" FENCEPOST_LIST_FILTERS R"(
      AND t.signer = $2
      AND ($3::text IS NULL OR t.state = $3)
    ORDER BY t.signer DESC, t.tx_id DESC
    LIMIT $6)"};
 
-// Reads all open transactions, which are few. A scan by tx_id might read all finished ones.
-const Statement sql::kListOpen{"tx_list_open", R"(
-  WITH open AS MATERIALIZED (
-    SELECT t.tx_id
-      FROM managed_tx AS t
-     WHERE )" FENCEPOST_LIST_FILTERS R"(
-       AND ($2::text IS NULL OR t.signer = $2)
-       AND t.state = $3
-       AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
-  ),
-  page AS MATERIALIZED (
-    SELECT tx_id FROM open ORDER BY tx_id DESC LIMIT $6
-  )
-  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM page
-    JOIN managed_tx AS t USING (tx_id)
-   ORDER BY t.tx_id DESC)"};
+// The newest of a set that is read as a whole, because it is small: what waits, or what is open.
+#define FENCEPOST_LIST_PAGE(source, state)                                                                           \
+  "WITH page AS MATERIALIZED ( SELECT t.tx_id FROM " source " AS t WHERE " FENCEPOST_LIST_FILTERS                    \
+  " AND ($2::text IS NULL OR t.signer = $2) AND " state " ORDER BY t.tx_id DESC LIMIT $6 ) SELECT "                  \
+  FENCEPOST_TX_COLUMNS("t")                                                                                          \
+  " FROM page CROSS JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = page.tx_id LIMIT 1) AS t ORDER BY "     \
+  "t.tx_id DESC"
 
-const Statement sql::kListTrouble{"tx_list_trouble", R"(
+const Statement sql::kListWaiting{"tx_list_waiting", FENCEPOST_LIST_PAGE("managed_tx", "t.nonce IS NULL AND $3 = 'CREATED'")};
+const Statement sql::kListOpen{"tx_list_open", FENCEPOST_LIST_PAGE("tx_open", "t.state = $3")};
+
+const Statement sql::kListFailed{"tx_list_failed", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM managed_tx AS t
-   WHERE )" FENCEPOST_LIST_FILTERS R"(
+    FROM tx_ended AS e
+   CROSS JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = e.tx_id LIMIT 1) AS t
+   WHERE e.state = 'FAILED_FINAL'
+     AND ($5::uuid IS NULL OR e.tx_id < $5)
+     AND )" FENCEPOST_LIST_FILTERS R"(
      AND ($2::text IS NULL OR t.signer = $2)
      AND t.state = $3
-     AND t.state IN ('STUCK', 'FAILED_FINAL')
-   ORDER BY t.state DESC, t.tx_id DESC
+   ORDER BY e.tx_id DESC
    LIMIT $6)"};
 
 namespace {
 
 const Statement& list_statement(const TxFilter& filter) {
   const auto& state = filter.state;
-  if (state == "STUCK" || state == "FAILED_FINAL") return sql::kListTrouble;
-  if (state == "CREATED" || state == "ALLOCATED" || state == "TRACKING") return sql::kListOpen;
+  if (state == "CREATED") return sql::kListWaiting;
+  if (state == "ALLOCATED" || state == "TRACKING" || state == "STUCK") return sql::kListOpen;
+  if (state == "FAILED_FINAL") return sql::kListFailed;
   return filter.signer ? sql::kListOfSigner : sql::kList;
 }
 
@@ -161,11 +160,17 @@ const Statement sql::kListSigners{"tx_signers", R"(
     LEFT JOIN signer_nonce_cursor AS c USING (chain_id, signer)
     LEFT JOIN LATERAL (
            SELECT jsonb_object_agg(s.state, s.n) AS counts, min(s.oldest) AS oldest
-             FROM (SELECT t.state, count(*) AS n, min(t.created_at) AS oldest
-                     FROM managed_tx AS t
-                    WHERE t.chain_id = l.chain_id AND t.signer = l.signer
-                      AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
-                    GROUP BY t.state) AS s) AS o ON true
+             FROM (SELECT t.state, count(*) AS n, min(m.created_at) AS oldest
+                     FROM tx_open AS t
+                    CROSS JOIN LATERAL (SELECT m.created_at FROM managed_tx AS m WHERE m.tx_id = t.tx_id LIMIT 1) AS m
+                    WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.nonce >= c.first_open
+                    GROUP BY t.state
+                    UNION ALL
+                   SELECT 'CREATED', count(*), min(m.created_at)
+                     FROM managed_tx AS m
+                    WHERE m.chain_id = l.chain_id AND m.signer = l.signer AND m.nonce IS NULL
+                      AND m.creation_seq >= c.first_waiting
+                   HAVING count(*) > 0) AS s) AS o ON true
    WHERE $1::text[] IS NULL OR l.signer = ANY ($1)
    ORDER BY l.chain_id, l.signer
    LIMIT 10000)"};
@@ -187,19 +192,30 @@ awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<st
 }
 
 const Statement sql::kBacklogs{"tx_backlogs", R"(
-  SELECT l.chain_id, l.signer,
-         count(*) FILTER (WHERE t.state = 'CREATED') AS created,
-         count(*) FILTER (WHERE t.state = 'ALLOCATED') AS allocated,
-         count(*) FILTER (WHERE t.state = 'TRACKING') AS tracking,
-         count(*) FILTER (WHERE t.state = 'STUCK') AS stuck,
-         count(*) FILTER (WHERE t.state IN ('TRACKING', 'STUCK') AND t.receipt_block IS NULL) AS without_receipt,
-         extract(epoch FROM clock_timestamp() - min(t.created_at))::double precision AS oldest
+  SELECT l.chain_id, l.signer, w.created, o.allocated, o.tracking, o.stuck, o.without_receipt,
+         extract(epoch FROM clock_timestamp() - least(w.oldest, o.oldest))::double precision AS oldest
     FROM signer_lease AS l
-    JOIN managed_tx AS t
-      ON t.chain_id = l.chain_id AND t.signer = l.signer AND t.state NOT IN ('CONFIRMED', 'FAILED_FINAL')
+   CROSS JOIN LATERAL (SELECT c.first_waiting, c.first_open
+                         FROM signer_nonce_cursor AS c
+                        WHERE c.chain_id = l.chain_id AND c.signer = l.signer
+                        LIMIT 1) AS c
+   CROSS JOIN LATERAL (SELECT count(*) AS created, min(m.created_at) AS oldest
+                         FROM managed_tx AS m
+                        WHERE m.chain_id = l.chain_id AND m.signer = l.signer AND m.nonce IS NULL
+                          AND m.creation_seq >= c.first_waiting) AS w
+   CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE t.state = 'ALLOCATED') AS allocated,
+                              count(*) FILTER (WHERE t.state = 'TRACKING') AS tracking,
+                              count(*) FILTER (WHERE t.state = 'STUCK') AS stuck,
+                              count(*) FILTER (WHERE t.state <> 'ALLOCATED' AND t.receipt_block IS NULL)
+                                AS without_receipt,
+                              min(m.created_at) AS oldest
+                         FROM tx_open AS t
+                        CROSS JOIN LATERAL (SELECT m.created_at FROM managed_tx AS m WHERE m.tx_id = t.tx_id LIMIT 1)
+                           AS m
+                        WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.nonce >= c.first_open) AS o
    WHERE l.owner_node = $1
      AND l.chain_id = $2
-   GROUP BY l.chain_id, l.signer)"};
+     AND (w.created > 0 OR o.oldest IS NOT NULL))"};
 
 awaitable<std::vector<Backlog>> backlogs(pg::Pool& pool, std::string node, std::int64_t chain_id) {
   const auto rows = co_await pool.query(sql::kBacklogs, node, chain_id);

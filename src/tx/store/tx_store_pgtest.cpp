@@ -16,8 +16,17 @@ class TxStore : public ProtocolTest {
     for (const auto& item : items) out.push_back(item.tx_id);
     return out;
   }
-  void set(const Uuid& id, const std::string& values) {
-    admin.must("UPDATE managed_tx SET " + values + " WHERE tx_id = $1", pg::Params::of(id));
+  // Puts a new transaction into the state.
+  void bring(const Uuid& id, const std::string& state) {
+    if (state == "CREATED") {
+      admin.must("DELETE FROM tx_open WHERE tx_id = $1", pg::Params::of(id));
+      admin.must("UPDATE managed_tx SET nonce = NULL WHERE tx_id = $1", pg::Params::of(id));
+    } else if (state == "CONFIRMED" || state == "FAILED_FINAL") {
+      mine(id, 1);
+      end(id, state);
+    } else {
+      set(id, fmt::format("state = '{}'", state));
+    }
   }
   std::vector<Uuid> list(TxFilter filter) {
     std::vector<Uuid> out;
@@ -33,8 +42,6 @@ class TxStore : public ProtocolTest {
     return out;
   }
 
-  static constexpr auto kFinal =
-      "state = 'CONFIRMED', receipt = '{}', receipt_block = 1, receipt_hash = '0x', confirmed_at = clock_timestamp()";
   int requests = 0;
 };
 
@@ -54,12 +61,9 @@ TEST_F(TxStore, lists_by_state_with_every_other_filter) {
   const auto one = signer_of("node-a"), two = signer_of("node-a");
   for (const std::string state : {"CREATED", "ALLOCATED", "TRACKING", "STUCK", "CONFIRMED", "FAILED_FINAL"}) {
     SCOPED_TRACE(state);
-    const auto values = state == "CREATED"     ? std::string("state = 'CREATED', nonce = NULL")
-                        : state == "CONFIRMED" ? std::string(kFinal)
-                                               : fmt::format("state = '{}'", state);
     const auto a = create(one, 3), b = create(two, 1);
-    for (const auto& id : {a[0], a[2], b[0]}) set(id, values);
-    set(a[1], state == "TRACKING" ? "state = 'STUCK'" : "state = 'TRACKING'");
+    for (const auto& id : {a[0], a[2], b[0]}) bring(id, state);
+    bring(a[1], state == "TRACKING" ? "STUCK" : "TRACKING");
     EXPECT_EQ(list({.state = state}), (Ids{b[0], a[2], a[0]}));
     EXPECT_EQ(list({.state = state, .limit = 2}), (Ids{b[0], a[2]}));
     EXPECT_EQ(list({.state = state, .before = a[2]}), Ids{a[0]});
@@ -67,7 +71,9 @@ TEST_F(TxStore, lists_by_state_with_every_other_filter) {
     EXPECT_EQ(list({.state = state, .allowed_signers = std::vector{two.key.signer}}), Ids{b[0]});
     EXPECT_EQ(list({.chain_id = kChain, .state = state}), (Ids{b[0], a[2], a[0]}));
     EXPECT_EQ(list({.chain_id = kChain + 1, .state = state}), Ids{});
-    admin.must("DELETE FROM managed_tx");
+    for (const auto* table : {"tx_open", "tx_ended", "tx_receipt", "managed_tx"}) {
+      admin.must(fmt::format("DELETE FROM {}", table));
+    }
   }
 }
 
@@ -108,18 +114,18 @@ TEST_F(TxStore, transactions_above_a_stuck_nonce_are_blocked_by_it) {
   EXPECT_EQ(blocked_by(t[2]), t[1]);
   EXPECT_EQ(blocked_by(t[3]), t[1]);
   EXPECT_EQ(blocked_by(t[4]), t[1]);  // has no nonce yet
-  set(t[1], "receipt = '{}', receipt_block = 1, receipt_hash = '0x'");
+  set(t[1], "receipt_block = 1, receipt_hash = '0x', succeeded = true");
   EXPECT_EQ(blocked_by(t[3]), t[2]);
-  set(t[3], kFinal);
+  bring(t[3], "CONFIRMED");
   EXPECT_EQ(blocked_by(t[3]), std::nullopt);
 }
 
 TEST_F(TxStore, signers_and_backlogs_count_open_transactions) {
   const auto one = signer_of("node-a"), two = signer_of("node-b", std::nullopt);
   const auto t = create(one, 6, 5);
-  set(t[0], kFinal);
-  set(t[1], "state = 'TRACKING'");
-  set(t[2], "state = 'TRACKING', receipt = '{}', receipt_block = 1, receipt_hash = '0x'");
+  bring(t[0], "CONFIRMED");
+  bring(t[1], "TRACKING");
+  mine(t[2], 1);
   set(t[3], "state = 'STUCK'");
   expire(two.key);
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {

@@ -25,21 +25,12 @@ class WorkQueries : public ProtocolTest {
     test::with_pool(db.dsn(), {}, std::move(body));
   }
 
-  // `values`: the assignments of the UPDATE's SET clause.
-  void set(const Uuid& id, const std::string& values) {
-    admin.must("UPDATE managed_tx SET " + values + " WHERE tx_id = $1", pg::Params::of(id));
-  }
   void attempt(const Uuid& id, std::uint64_t hash, int number = 1, const std::string& kind = "original") {
     admin.must(
         "INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token) "
         "VALUES ($1, $2, $3, $4, $5, CASE WHEN $5 IN ('original', 'cancel') THEN '\\x0a'::bytea END, 1)",
         pg::Params::of(kChain, hash_of(hash), id, number, kind));
     set(id, fmt::format("tx_hash = '{}', first_submitted_at = clock_timestamp() - interval '10 s'", hash_of(hash)));
-  }
-  void mine(const Uuid& id, std::int64_t block) {
-    set(id,
-        fmt::format("state = 'TRACKING', receipt = '{{\"status\":\"0x1\"}}', receipt_block = {}, receipt_hash = '{}'",
-                    block, hash_of(static_cast<std::uint64_t>(block))));
   }
 
   // "signer:nonce …", with the signers numbered 1, 2, … in the order of their creation.
@@ -170,10 +161,10 @@ TEST_F(WorkQueries, blocks_are_matched_against_every_attempt_of_open_transaction
   attempt(a[0], 2, 2, "cancel");
   attempt(a[1], 3);
   mine(a[1], 9);
-  set(a[1], fmt::format("sub_state = 'mined', told_block = 11, told_hash = '{}'", hash_of(11)));
+  set(a[1], fmt::format("sub_state = 'mined', announced_block = 11, announced_hash = '{}'", hash_of(11)));
   attempt(a[2], 4);
   mine(a[2], 9);
-  set(a[2], "state = 'CONFIRMED', confirmed_at = clock_timestamp()");
+  end(a[2]);
   attempt(b[0], 5);
   with([&](pg::Pool& pool) -> awaitable<> {
     auto rows =
@@ -233,24 +224,33 @@ TEST_F(WorkQueries, mined_transactions_are_found_by_their_block) {
   mine(a[0], 12);
   mine(a[1], 11);
   mine(a[2], 13);
-  mine(a[3], 11);
-  set(a[3], "state = 'STUCK', receipt = '{\"status\":\"0x0\"}'");
+  mine(a[3], 11, false);
+  set(a[3], "state = 'STUCK'");
+  const auto more = signer_of("node-a");
+  const auto c = allocated(more, 1);
+  attempt(c[0], 60);
+  mine(c[0], 12);
   with([&](pg::Pool& pool) -> awaitable<> {
-    auto rows = co_await mined_between(pool, "node-a", kChain, {.block = 11}, 12, 10);
-    EXPECT_EQ(places(rows), "1:1 1:3 1:0");
-    EXPECT_TRUE(rows[0].succeeded);
-    EXPECT_FALSE(rows[1].succeeded);
-    EXPECT_EQ(rows[1].state, TxState::kStuck);
-    EXPECT_EQ(rows[0].block, 11);
-    EXPECT_EQ(rows[0].block_hash, hash_of(11));
-    EXPECT_EQ(rows[0].attempt_kind, AttemptKind::kOriginal);
-    EXPECT_FALSE(rows[0].announced);
-    rows = co_await mined_between(pool, "node-a", kChain, {.block = 11}, 12, 2);
-    EXPECT_EQ(places(rows), "1:1 1:3");
-    rows = co_await mined_between(pool, "node-a", kChain, place_of(rows[0]), 13, 2);
-    EXPECT_EQ(places(rows), "1:3 1:0");
-    rows = co_await mined_between(pool, "node-a", kChain, place_of(rows[1]), 13, 2);
+    auto rows = co_await mined_between(pool, "node-a", kChain, {.from = 11, .to = 12}, {}, 10);
+    EXPECT_EQ(places(rows), "1:0 1:1 1:3 3:0");
+    EXPECT_EQ(rows[1].block, 11);
+    EXPECT_EQ(rows[1].block_hash, hash_of(11));
+    EXPECT_TRUE(rows[1].succeeded);
+    EXPECT_EQ(rows[1].attempt_kind, AttemptKind::kOriginal);
+    EXPECT_FALSE(rows[1].announced);
+    EXPECT_FALSE(rows[2].succeeded);
+    EXPECT_EQ(rows[2].state, TxState::kStuck);
+    rows = co_await mined_between(pool, "node-a", kChain, {.from = 13}, {}, 10);
     EXPECT_EQ(places(rows), "1:2");
+    // Page by page.
+    rows = co_await mined_between(pool, "node-a", kChain, {}, {}, 2);
+    EXPECT_EQ(places(rows), "1:0 1:1");
+    rows = co_await mined_between(pool, "node-a", kChain, {}, place_of(rows[1]), 2);
+    EXPECT_EQ(places(rows), "1:2 1:3");
+    rows = co_await mined_between(pool, "node-a", kChain, {}, place_of(rows[1]), 2);
+    EXPECT_EQ(places(rows), "3:0");
+    rows = co_await mined_between(pool, "node-a", kChain, {}, place_of(rows[0]), 2);
+    EXPECT_TRUE(rows.empty());
   });
 }
 

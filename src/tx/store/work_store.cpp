@@ -1,6 +1,7 @@
 #include "tx/store/work_store.hpp"
 
 #include "tx/store/read_row.hpp"
+#include "tx/store/store_columns.hpp"
 
 namespace fencepost::tx {
 
@@ -8,10 +9,10 @@ using pg::Statement;
 
 namespace {
 
-#define FENCEPOST_MATCH_COLUMNS                                                                           \
-  "t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS " \
-  "attempt_hash, a.kind AS attempt_kind, t.receipt_hash, t.told_block, t.told_hash, t.withdrawn, "        \
-  "extract(epoch FROM clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
+#define FENCEPOST_MATCH_COLUMNS(token)                                                                        \
+  "t.chain_id, t.signer, " token ", t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS attempt_hash, a.kind " \
+  "AS attempt_kind, t.receipt_hash, t.announced_block, t.announced_hash, t.withdrawn, extract(epoch FROM "    \
+  "clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
 
 Match read_match(const pg::Row& row) {
   return {.lease = read_lease(row),
@@ -35,63 +36,38 @@ std::vector<Match> read_matches(const pg::ResultSet& rows) {
 
 }  // namespace
 
-// A lower nonce that waits for its retry delays the higher ones, which could not be mined before it. Signers are served
-// by due time, and each signer's transactions from the lowest nonce up, even where the limit cuts them off.
-// - The waiting nonces are collected once, as a JSON object by signer: a lookup for each due row would read the whole
-//   backlog of its signer, and the plan of a join would depend on the statistics.
-// - statement_timestamp(), because clock_timestamp() may change from row to row and so cannot use an index.
-// - state || '' makes the planner read a signer's rows by the index of its nonces. While the planner expects no due
-// rows,
-//   the index of due rows, which holds those of all signers, looks equally cheap to it.
+// A nonce that waits for its retry delays the signer's higher ones, which could not be mined before it: `ready` is false
+// from the first nonce that is not due. The signer that has waited longest comes first, even where the limit cuts off.
 const Statement sql::kDueSubmits{"tx_due_submits", R"(
-  WITH held AS MATERIALIZED (
-    SELECT coalesce(jsonb_object_agg(h.signer, h.nonce), '{}') AS lowest
-      FROM (SELECT t.signer, min(t.nonce) AS nonce
-              FROM managed_tx AS t
-             WHERE t.chain_id = $2
-               AND t.state = 'ALLOCATED'
-               AND t.receipt_block IS NULL
-               AND t.next_resubmit_at > statement_timestamp()
-             GROUP BY t.signer) AS h
-  ),
-  turn AS MATERIALIZED (
-    SELECT d.signer, d.token, d.held_from, min(d.next_resubmit_at) AS since
-      FROM (SELECT t.signer, l.token, h.nonce AS held_from, t.next_resubmit_at
-              FROM managed_tx AS t
-             CROSS JOIN LATERAL (SELECT (held.lowest ->> t.signer)::bigint AS nonce FROM held LIMIT 1) AS h
-             CROSS JOIN LATERAL (SELECT l.fencing_token AS token FROM signer_lease AS l
-                                  WHERE l.chain_id = t.chain_id AND l.signer = t.signer
-                                    AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
-                                  LIMIT 1) AS l
-             WHERE t.chain_id = $2
-               AND t.state = 'ALLOCATED'
-               AND t.receipt_block IS NULL
-               AND t.next_resubmit_at <= statement_timestamp()
-               AND (h.nonce IS NULL OR t.nonce < h.nonce)
-             ORDER BY t.next_resubmit_at
-             LIMIT $3) AS d
-     GROUP BY d.signer, d.token, d.held_from
+  WITH due AS MATERIALIZED (
+    SELECT l.token, t.*
+      FROM )" FENCEPOST_LED_SIGNERS R"(
+     CROSS JOIN LATERAL (SELECT t.*,
+                                bool_and(t.next_resubmit_at <= statement_timestamp()) OVER (ORDER BY t.nonce) AS ready,
+                                min(t.next_resubmit_at) OVER () AS since
+                           FROM (SELECT t.chain_id, t.signer, t.nonce, t.tx_id, t.retry_count, t.tx_hash, t.sub_state,
+                                        t.next_resubmit_at
+                                   FROM tx_open AS t
+                                  WHERE t.chain_id = l.chain_id
+                                    AND t.signer = l.signer
+                                    AND t.nonce >= l.first_open
+                                    AND t.state = 'ALLOCATED'
+                                    AND t.receipt_block IS NULL
+                                  ORDER BY t.nonce
+                                  LIMIT $3) AS t) AS t
+     WHERE t.ready
+     ORDER BY t.since, t.signer, t.nonce
+     LIMIT $3
   )
-  SELECT t.chain_id, t.signer, turn.token, t.tx_id, t.nonce, t.payload, t.gas_limit, t.retry_count,
-         t.tx_hash, '0x' || encode(a.raw, 'hex') AS raw, a.outcome, t.sub_state,
+  SELECT d.*, m.payload, m.gas_limit, '0x' || encode(a.raw, 'hex') AS raw, a.outcome,
          coalesce(a.attempt, 0) AS attempts, coalesce(a.claims, 0) AS claims
-    FROM turn
-   CROSS JOIN LATERAL (SELECT *
-                         FROM managed_tx AS t
-                        WHERE t.chain_id = $2
-                          AND t.signer = turn.signer
-                          AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-                          AND t.receipt_block IS NULL
-                          AND t.state || '' = 'ALLOCATED'
-                          AND t.next_resubmit_at <= statement_timestamp()
-                          AND (turn.held_from IS NULL OR t.nonce < turn.held_from)
-                        ORDER BY t.nonce
-                        LIMIT $3) AS t
-    LEFT JOIN LATERAL (SELECT * FROM tx_attempt AS a
-                        WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
+    FROM due AS d
+   CROSS JOIN LATERAL (SELECT m.payload, m.gas_limit FROM managed_tx AS m WHERE m.tx_id = d.tx_id LIMIT 1) AS m
+    LEFT JOIN LATERAL (SELECT a.raw, a.outcome, a.attempt, a.claims
+                         FROM tx_attempt AS a
+                        WHERE a.chain_id = d.chain_id AND a.tx_hash = d.tx_hash
                         LIMIT 1) AS a ON true
-   ORDER BY turn.since, t.signer, t.nonce
-   LIMIT $3)"};
+   ORDER BY d.since, d.signer, d.nonce)"};
 
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               std::size_t limit) {
@@ -114,19 +90,18 @@ awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, 
   co_return out;
 }
 
-// LIMIT 1 makes the planner go from the hashes to the transactions, never the other way round, whatever the statistics.
 const Statement sql::kMatchAttempts{"tx_match_attempts", R"(
-  SELECT )" FENCEPOST_MATCH_COLUMNS R"(
+  SELECT )" FENCEPOST_MATCH_COLUMNS("l.token") R"(
     FROM unnest($3::text[]) AS hash
    CROSS JOIN LATERAL (SELECT * FROM tx_attempt AS a WHERE a.chain_id = $2 AND a.tx_hash = hash LIMIT 1) AS a
-   CROSS JOIN LATERAL (SELECT * FROM managed_tx AS t WHERE t.tx_id = a.tx_id LIMIT 1) AS t
-   CROSS JOIN LATERAL (SELECT *
+   CROSS JOIN LATERAL (SELECT * FROM tx_open AS t WHERE t.tx_id = a.tx_id LIMIT 1) AS t
+   CROSS JOIN LATERAL (SELECT l.fencing_token AS token
                          FROM signer_lease AS l
-                        WHERE l.chain_id = t.chain_id AND l.signer = t.signer
-                        LIMIT 1) AS l
-   WHERE t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-     AND l.owner_node = $1
-     AND l.expires_at > clock_timestamp())"};
+                        WHERE l.chain_id = t.chain_id
+                          AND l.signer = t.signer
+                          AND l.owner_node = $1
+                          AND l.expires_at > clock_timestamp()
+                        LIMIT 1) AS l)"};
 
 awaitable<std::vector<Match>> match_attempts(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                              std::vector<std::string> hashes) {
@@ -136,23 +111,29 @@ awaitable<std::vector<Match>> match_attempts(pg::Pool& pool, std::string node, s
 
 const Statement sql::kStaleReceipts{"tx_stale_receipts", R"(
   WITH stale AS MATERIALIZED (
-    SELECT t.*
-      FROM managed_tx AS t
-      JOIN signer_lease AS l
-        ON l.chain_id = t.chain_id AND l.signer = t.signer
-       AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
-     WHERE t.chain_id = $2
-       AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
-       AND t.receipt_block IS NULL
-       AND t.tx_hash IS NOT NULL
-       AND coalesce(t.last_receipt_check, CASE WHEN t.fencing_token = l.fencing_token THEN t.first_submitted_at END,
-                    '-infinity') <= clock_timestamp() - make_interval(secs => $3 / 1000.0)
+    SELECT l.token, t.*
+      FROM )" FENCEPOST_LED_SIGNERS R"(
+     CROSS JOIN LATERAL (SELECT t.*
+                           FROM tx_open AS t
+                          WHERE t.chain_id = l.chain_id
+                            AND t.signer = l.signer
+                            AND t.nonce >= l.first_open
+                            AND t.receipt_block IS NULL
+                            AND t.tx_hash IS NOT NULL
+                            AND coalesce(t.last_receipt_check,
+                                         CASE WHEN t.fencing_token = l.token THEN t.first_submitted_at END,
+                                         '-infinity') <= clock_timestamp() - make_interval(secs => $3 / 1000.0)
+                          ORDER BY t.nonce
+                          LIMIT $4) AS t
      LIMIT $4
   )
-  SELECT )" FENCEPOST_MATCH_COLUMNS R"(
+  SELECT )" FENCEPOST_MATCH_COLUMNS("t.token") R"(
     FROM stale AS t
-    JOIN signer_lease AS l ON l.chain_id = t.chain_id AND l.signer = t.signer
-    JOIN tx_attempt AS a ON a.tx_id = t.tx_id
+   CROSS JOIN LATERAL (SELECT *
+                         FROM tx_attempt AS a
+                        WHERE a.tx_id = t.tx_id
+                        ORDER BY a.attempt
+                        LIMIT 100) AS a
    ORDER BY t.signer, t.nonce, a.attempt)"};
 
 awaitable<std::vector<Match>> stale_receipts(pg::Pool& pool, std::string node, std::int64_t chain_id,
@@ -165,45 +146,50 @@ awaitable<std::vector<Match>> stale_receipts(pg::Pool& pool, std::string node, s
 const Statement sql::kNoteChecks{"tx_note_receipt_checks", R"(
   WITH noted AS MATERIALIZED (
     SELECT tx_id
-      FROM managed_tx
+      FROM tx_open
      WHERE tx_id = ANY ($1::uuid[])
        AND receipt_block IS NULL
        FOR NO KEY UPDATE SKIP LOCKED
   )
-  UPDATE managed_tx AS t
+  UPDATE tx_open
      SET last_receipt_check = clock_timestamp()
-    FROM noted
-   WHERE t.tx_id = noted.tx_id)"};
+   WHERE tx_id = ANY (ARRAY(SELECT tx_id FROM noted)))"};
 
 awaitable<> note_receipt_checks(pg::Pool& pool, std::vector<Uuid> tx_ids) {
   co_await pool.execute(sql::kNoteChecks, tx_ids);
 }
 
 MinedPlace place_of(const MinedTx& tx) {
-  return {tx.block, tx.lease.key.signer, tx.nonce};
+  return {tx.lease.key.signer, tx.nonce};
 }
 
 const Statement sql::kMinedBetween{"tx_mined_between", R"(
-  SELECT t.chain_id, t.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.tx_hash, a.kind AS attempt_kind,
-         t.receipt ->> 'status' = '0x1' AS succeeded, t.receipt_block, t.receipt_hash, t.told_block,
-         t.told_hash, extract(epoch FROM clock_timestamp() - t.created_at)::double precision AS age
-    FROM managed_tx AS t
-    JOIN signer_lease AS l
-      ON l.chain_id = t.chain_id AND l.signer = t.signer
-     AND l.owner_node = $1 AND l.expires_at > clock_timestamp()
-    JOIN tx_attempt AS a ON a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
-   WHERE t.chain_id = $2
-     AND t.state IN ('TRACKING', 'STUCK')
-     AND t.receipt_block >= $3
-     AND (t.receipt_block, t.signer, t.nonce) > ($3, $4, $5)
-     AND t.receipt_block <= $6
-   ORDER BY t.receipt_block, t.signer, t.nonce
+  SELECT l.chain_id, l.signer, l.token, t.*
+    FROM )" FENCEPOST_LED_SIGNERS R"(
+   CROSS JOIN LATERAL (SELECT t.tx_id, t.state, t.nonce, t.tx_hash, t.succeeded, t.receipt_block, t.receipt_hash,
+                              t.announced_block, t.announced_hash, a.kind AS attempt_kind,
+                              extract(epoch FROM clock_timestamp() - m.created_at)::double precision AS age
+                         FROM tx_open AS t
+                        CROSS JOIN LATERAL (SELECT a.kind
+                                              FROM tx_attempt AS a
+                                             WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
+                                             LIMIT 1) AS a
+                        CROSS JOIN LATERAL (SELECT m.created_at FROM managed_tx AS m WHERE m.tx_id = t.tx_id LIMIT 1) AS m
+                        WHERE t.chain_id = l.chain_id
+                          AND t.signer = l.signer
+                          AND t.nonce >= l.first_open
+                          AND (l.signer > $5 OR t.nonce > $6)
+                          AND t.receipt_block BETWEEN $3 AND $4
+                        ORDER BY t.nonce
+                        LIMIT $7) AS t
+   WHERE l.signer >= $5
+   ORDER BY l.signer, t.nonce
    LIMIT $7)"};
 
-awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id, MinedPlace after,
-                                              std::int64_t to, std::size_t limit) {
-  const auto rows =
-      co_await pool.query(sql::kMinedBetween, node, chain_id, after.block, after.signer, after.nonce, to, limit);
+awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                              MinedBlocks blocks, MinedPlace after, std::size_t limit) {
+  const auto rows = co_await pool.query(sql::kMinedBetween, node, chain_id, blocks.from, blocks.to, after.signer,
+                                        after.nonce, limit);
   std::vector<MinedTx> out;
   for (const auto row : rows) {
     out.push_back({.lease = read_lease(row),
@@ -221,27 +207,26 @@ awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, 
   co_return out;
 }
 
+// The previous nonce is mined or ended, or it is of another sender.
 const Statement sql::kOpenHeads{"tx_open_heads", R"(
-  SELECT l.chain_id, l.signer, l.fencing_token AS token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash, t.withdrawn,
+  SELECT l.chain_id, l.signer, l.token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash, t.withdrawn,
          extract(epoch FROM clock_timestamp() - greatest(t.first_submitted_at, t.receipt_changed_at))::double precision
            AS since_submit,
          extract(epoch FROM clock_timestamp() - b.mined_at)::double precision AS since_head
-    FROM signer_lease AS l
+    FROM )" FENCEPOST_LED_SIGNERS R"(
    CROSS JOIN LATERAL (SELECT *
-                         FROM managed_tx AS t
-                        WHERE t.chain_id = l.chain_id AND t.signer = l.signer
-                          AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK')
+                         FROM tx_open AS t
+                        WHERE t.chain_id = l.chain_id
+                          AND t.signer = l.signer
+                          AND t.nonce >= l.first_open
                           AND t.receipt_block IS NULL
                         ORDER BY t.nonce
                         LIMIT 1) AS t
     LEFT JOIN LATERAL (SELECT coalesce(b.receipt_changed_at, b.confirmed_at, b.updated_at) AS mined_at
-                         FROM managed_tx AS b
+                         FROM tx_view AS b
                         WHERE b.chain_id = t.chain_id AND b.signer = t.signer AND b.nonce < t.nonce
                         ORDER BY b.nonce DESC
-                        LIMIT 1) AS b ON true
-   WHERE l.owner_node = $1
-     AND l.chain_id = $2
-     AND l.expires_at > clock_timestamp())"};
+                        LIMIT 1) AS b ON true)"};
 
 awaitable<std::vector<OpenHead>> open_heads(pg::Pool& pool, std::string node, std::int64_t chain_id) {
   const auto rows = co_await pool.query(sql::kOpenHeads, node, chain_id);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,16 +84,20 @@ struct MinedTx {
   std::optional<AnnouncedBlock> announced;
   std::chrono::milliseconds age{0};  // since it was created
 };
-// The end of a page. By default, the position before everything in `block`.
+// A range of blocks, both ends included. By default, all blocks.
+struct MinedBlocks {
+  std::int64_t from = 0;
+  std::int64_t to = std::numeric_limits<std::int64_t>::max();
+};
+// The end of a page. By default, the position before everything.
 struct MinedPlace {
-  std::int64_t block = 0;
   std::string signer;
   std::int64_t nonce = -1;
 };
 MinedPlace place_of(const MinedTx& tx);
-// Mined transactions after `after` and up to block `to`, in order.
-awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id, MinedPlace after,
-                                              std::int64_t to, std::size_t limit);
+// Transactions that were mined in `blocks`, by signer and nonce: the first `limit` after `after`.
+awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                              MinedBlocks blocks, MinedPlace after, std::size_t limit);
 
 // The signer's lowest nonce without a receipt.
 struct OpenHead {

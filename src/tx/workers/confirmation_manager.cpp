@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kMinedAtOnce = 1'000;
 constexpr std::size_t kListLimit = 512;  // blocks in a stored list, for rules that take hundreds
-constexpr auto kEndOfChain = std::numeric_limits<std::int64_t>::max();
 
 OpenTx to_open_tx(const MinedTx& tx) {
   return {.state = tx.state,
@@ -59,10 +58,11 @@ void ConfirmationManager::on_taken() {
 awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
   const auto& window = chain_.follower.window();
   std::map<SignerKey, std::pair<SignerLease, std::int64_t>> lowest;
-  MinedPlace after{.block = window.empty() ? 0 : window.bottom()->number};
+  const MinedBlocks blocks{.from = window.empty() ? 0 : window.bottom()->number};
+  MinedPlace after;
   for (bool more = true; more;) {
-    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after,
-                                              kEndOfChain, kMinedAtOnce);
+    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), blocks, after,
+                                              kMinedAtOnce);
     const auto* head = window.head();
     if (head == nullptr) co_return;
     std::vector<Step> steps;
@@ -131,14 +131,14 @@ awaitable<> ConfirmationManager::finish(evm::FinalBlock final) {
   Asked asked;
   MinedPlace after;
   for (bool more = true; more;) {
-    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after,
-                                              final.number, kMinedAtOnce);
+    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(),
+                                              {.to = final.number}, after, kMinedAtOnce);
     std::vector<Step> steps;
     std::vector<double> ages;
     for (const auto& tx : mined) {
       const auto canonical = co_await is_canonical(tx, final, asked);
       if (auto step = judge(tx, final, canonical)) {
-        if (step->final) ages.push_back(static_cast<double>(tx.age.count()) / 1000.0);
+        if (step->ends()) ages.push_back(static_cast<double>(tx.age.count()) / 1000.0);
         steps.push_back(std::move(*step));
       }
     }
@@ -195,7 +195,6 @@ std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const evm::Fin
   Step step(tx.lease, tx.tx_id, tx.state, to, decision.why);
   step.expect_receipt_hash = tx.block_hash;
   step.sub_state = failure_reason(decision.verdict);
-  step.final = true;
   const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
   const auto confirmations = to_json(std::span(list).first(std::min(list.size(), kept_blocks(tx, final))));
   step.confirmations = boost::json::serialize(confirmations);
@@ -230,10 +229,10 @@ awaitable<> ConfirmationManager::tell_progress(std::int64_t final_number) {
   const auto* head = chain_.follower.window().head();
   if (head == nullptr || told_head_ == head->hash) co_return;
   const auto head_hash = head->hash;
-  MinedPlace after{.block = final_number + 1};
+  MinedPlace after;
   for (bool more = true; more;) {
-    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), after,
-                                              kEndOfChain, kMinedAtOnce);
+    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(),
+                                              {.from = final_number + 1}, after, kMinedAtOnce);
     std::vector<Step> steps;
     for (const auto& tx : mined) {
       if (auto step = announcement_step(tx, false)) steps.push_back(std::move(*step));

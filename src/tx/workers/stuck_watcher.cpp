@@ -46,7 +46,6 @@ Step stuck_step(const OpenHead& head, SubState sub_state, const std::string& why
 Step taken_for_good_step(const OpenHead& head, const Decision& decision) {
   Step step(head.lease, head.tx_id, head.state, TxState::kFailedFinal, decision.why);
   step.expect_receipt_hash = "";
-  step.final = true;
   if (is_external(head)) return step;
   step.sub_state = failure_reason(decision.verdict);
   step.error = decision.why;
