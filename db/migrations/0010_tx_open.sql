@@ -56,10 +56,12 @@ CREATE TABLE tx_open (
 ) WITH (fillfactor = 40,
         autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 
--- Written once, when the transaction is mined; again only after a reorg.
+-- Written once, when the transaction is mined; removed and written again only by a reorg.
 CREATE TABLE tx_receipt (
-  tx_id   uuid  PRIMARY KEY,
-  receipt jsonb NOT NULL
+  tx_id         uuid   PRIMARY KEY,
+  chain_id      bigint NOT NULL,
+  receipt_block bigint NOT NULL,
+  receipt       jsonb  NOT NULL
 );
 
 CREATE TABLE tx_ended (
@@ -95,11 +97,11 @@ SELECT chain_id, signer, nonce, tx_id, state, sub_state, error_message, retry_co
  WHERE state IN ('ALLOCATED', 'TRACKING', 'STUCK')
  ORDER BY chain_id, signer, nonce;
 
-INSERT INTO tx_receipt (tx_id, receipt)
-SELECT tx_id, receipt
+INSERT INTO tx_receipt (tx_id, chain_id, receipt_block, receipt)
+SELECT tx_id, chain_id, receipt_block, receipt
   FROM managed_tx
  WHERE receipt IS NOT NULL
- ORDER BY tx_id;
+ ORDER BY receipt_block, tx_id;
 
 INSERT INTO tx_ended (tx_id, chain_id, state, sub_state, error_message, retry_count, tx_hash, first_submitted_at,
                       last_submit_at, receipt_block, receipt_hash, receipt_changed_at, confirmations, fencing_token,
@@ -111,25 +113,27 @@ SELECT tx_id, chain_id, state, sub_state, error_message, retry_count, tx_hash, f
  WHERE state IN ('CONFIRMED', 'FAILED_FINAL')
  ORDER BY coalesce(confirmed_at, updated_at);
 
+-- What was mined in blocks that are final now, and what a reorg takes back.
+CREATE INDEX idx_tx_receipt_block ON tx_receipt (chain_id, receipt_block);
 -- For the rare question what a deep reorg has undone: a few pages, not a tree. Rows arrive in the order of blocks.
 CREATE INDEX idx_tx_ended_receipt_block ON tx_ended USING brin (receipt_block);
 -- What operators ask for, among a million that went well.
 CREATE INDEX idx_tx_ended_failed ON tx_ended (tx_id) WHERE state = 'FAILED_FINAL';
 
--- Both bounds are kept under the cursor's lock, which every insert into managed_tx and tx_open holds. They let a reader
--- skip what was promoted or has ended, also while an old snapshot keeps vacuum from removing it.
+-- Both bounds are written under the cursor's lock. They let a reader skip what was promoted, mined or has ended, also
+-- while an old snapshot keeps vacuum from removing it.
 ALTER TABLE signer_nonce_cursor
   ADD COLUMN first_waiting bigint NOT NULL DEFAULT 0,  -- no transaction with a smaller creation_seq waits for a nonce
-  ADD COLUMN first_open    bigint NOT NULL DEFAULT 0;  -- no transaction with a smaller nonce is open
+  ADD COLUMN first_unmined bigint NOT NULL DEFAULT 0;  -- no open transaction with a smaller nonce lacks its receipt
 UPDATE signer_nonce_cursor AS c
    SET first_waiting = coalesce((SELECT min(t.creation_seq)
                                    FROM managed_tx AS t
                                   WHERE t.chain_id = c.chain_id AND t.signer = c.signer AND t.state = 'CREATED'),
                                 c.next_creation),
-       first_open = coalesce((SELECT min(t.nonce)
-                                FROM tx_open AS t
-                               WHERE t.chain_id = c.chain_id AND t.signer = c.signer),
-                             c.next_nonce, 0);
+       first_unmined = coalesce((SELECT min(t.nonce)
+                                   FROM tx_open AS t
+                                  WHERE t.chain_id = c.chain_id AND t.signer = c.signer AND t.receipt_block IS NULL),
+                                c.next_nonce, 0);
 ALTER TABLE signer_nonce_cursor ADD CONSTRAINT signer_nonce_cursor_line CHECK (first_waiting <= next_creation);
 
 -- Indexes and constraints on these columns go with them.

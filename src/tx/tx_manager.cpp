@@ -47,8 +47,13 @@ class TxManager::ChainWork {
     workers_.add<BacklogGauges>(context_);
     context_.wake_receipts = [this] { receipts_.wake(); };
     context_.find_listing = [this](const std::string& tx_hash) { return receipts_.listing(tx_hash); };
-    context_.wake_promoter = [&promoter = workers_.add<Promoter>(context_)] { promoter.wake(); };
-    context_.wake_submitter = [&submitter = workers_.add<Submitter>(context_)] { submitter.wake(); };
+    context_.on_mined = [this](std::int64_t block) { confirmations_.on_mined(block); };
+    context_.wake_promoter = [&promoter = workers_.add<Promoter>(context_)](const SignerHint& hint) {
+      promoter.wake(hint);
+    };
+    context_.wake_submitter = [&submitter = workers_.add<Submitter>(context_)](const SignerHint& hint) {
+      submitter.wake(hint);
+    };
     context_.wake_resubmitter = [&resubmitter = workers_.add<Resubmitter>(context_)] { resubmitter.wake(); };
     context_.wake_stuck_watcher = [&watcher = workers_.add<StuckWatcher>(context_)] { watcher.wake(); };
     context_.follower.subscribe("tx", [this](const evm::ChainUpdate& update) { return on_update(update); });
@@ -92,7 +97,10 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
           [&keys = parts.keys](const SignerKey& key) { return keys.find(key.signer) != nullptr; }, parts.metrics),
       writer_(
           parts.runtime, parts.database, leases_, options.writer_lanes, options.writer_batch,
-          [this](std::int64_t chain_id) { chains_.at(chain_id)->context().wake_submitter(); }, parts.metrics),
+          [this](std::int64_t chain_id, std::vector<std::string> signers) {
+            chains_.at(chain_id)->context().wake_submitter(std::move(signers));
+          },
+          parts.metrics),
       leaders_(parts.runtime, options.forward_timeout) {
   std::map<std::int64_t, ChainContext*> contexts;
   for (const auto& setup : chains) {

@@ -12,6 +12,7 @@
 #include "runtime/runtime.hpp"
 #include "tx/options.hpp"
 #include "tx/service/lease_manager.hpp"
+#include "tx/service/signer_hints.hpp"
 #include "tx/service/tx_change_signal.hpp"
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/step_store.hpp"
@@ -32,11 +33,13 @@ struct ChainContext {
   ChainOptions options;
 
   // Set by the owner of the workers. Any thread.
-  std::function<void()> wake_submitter = {};
-  std::function<void()> wake_promoter = {};
+  std::function<void(SignerHint)> wake_submitter = {};
+  std::function<void(SignerHint)> wake_promoter = {};
   std::function<void()> wake_resubmitter = {};
   std::function<void()> wake_receipts = {};
   std::function<void()> wake_stuck_watcher = {};
+  // Called by `apply` for each receipt that it stored. On the chain's loop.
+  std::function<void(std::int64_t block)> on_mined = {};
   // See ReceiptChecker::listing. On the chain's loop.
   std::function<std::optional<evm::Listing>(const std::string& tx_hash)> find_listing = {};
 

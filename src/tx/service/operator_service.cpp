@@ -121,7 +121,7 @@ awaitable<Result<ManagedTx>> OperatorService::settle(StepOutcome outcome, Uuid t
                                 {"actor", act.actor},
                                 {"reason", act.reason}});
   chain->changes.raise(std::span(&tx_id, 1));
-  chain->wake_submitter();
+  chain->wake_submitter(std::nullopt);
   chain->wake_resubmitter();
   chain->wake_receipts();
   co_return co_await find_again(tx_id);
@@ -242,7 +242,7 @@ awaitable<Result<std::int64_t>> OperatorService::accept_reconcile(SignerKey key,
                                 {"actor", who.actor},
                                 {"reason", who.reason},
                                 {"nextNonce", *next}});
-  chain->wake_promoter();
+  chain->wake_promoter(std::nullopt);
   co_return *next;
 }
 

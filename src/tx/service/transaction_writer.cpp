@@ -9,8 +9,7 @@
 namespace fencepost::tx {
 
 TransactionWriter::TransactionWriter(Runtime& runtime, pg::Database& database, LeaseManager& leases, std::size_t lanes,
-                                     std::size_t max_batch, std::function<void(std::int64_t)> on_created,
-                                     Metrics& metrics)
+                                     std::size_t max_batch, OnCreated on_created, Metrics& metrics)
     : database_(database),
       leases_(leases),
       on_created_(std::move(on_created)),
@@ -61,7 +60,7 @@ awaitable<std::vector<CreateResult>> TransactionWriter::write(std::span<const Pe
 }
 
 void TransactionWriter::announce(const std::vector<CreateResult>& results) {
-  std::set<std::int64_t> chains;
+  std::map<std::int64_t, std::vector<std::string>> numbered;
   for (const auto& result : results) {
     if (result.outcome != CreateOutcome::kCreated) continue;
     const auto& tx = *result.tx;
@@ -70,9 +69,9 @@ void TransactionWriter::announce(const std::vector<CreateResult>& results) {
                                        {"nodeId", leases_.identity().node_id},
                                        {"fencingToken", *tx.fencing_token},
                                        {"nonce", tx.nonce.value_or(-1)}});
-    if (tx.nonce) chains.insert(tx.key.chain_id);
+    if (tx.nonce) numbered[tx.key.chain_id].push_back(tx.key.signer);
   }
-  for (const auto chain_id : chains) on_created_(chain_id);
+  for (auto& [chain_id, signers] : numbered) on_created_(chain_id, std::move(signers));
 }
 
 }  // namespace fencepost::tx

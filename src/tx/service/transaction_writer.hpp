@@ -19,9 +19,12 @@ struct PendingCreate {
 
 class TransactionWriter {
  public:
-  // `on_created` is called on the lane's loop, after a commit that created transactions with a nonce.
+  using OnCreated = std::function<void(std::int64_t chain_id, std::vector<std::string> signers)>;
+
+  // `on_created` is called on the lane's loop, after a commit that created transactions with a nonce, with their
+  // signers.
   TransactionWriter(Runtime& runtime, pg::Database& database, LeaseManager& leases, std::size_t lanes,
-                    std::size_t max_batch, std::function<void(std::int64_t chain_id)> on_created, Metrics& metrics);
+                    std::size_t max_batch, OnCreated on_created, Metrics& metrics);
 
   void start() { creates_.start(); }
   awaitable<> stop(std::chrono::milliseconds grace) { return creates_.stop(grace); }
@@ -36,7 +39,7 @@ class TransactionWriter {
 
   pg::Database& database_;
   LeaseManager& leases_;
-  std::function<void(std::int64_t)> on_created_;
+  OnCreated on_created_;
   Metrics::Counter& commits_total_;
   pg::BatchedWrite<PendingCreate, CreateResult> creates_;
 };

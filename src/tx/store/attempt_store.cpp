@@ -16,7 +16,7 @@ const Statement sql::kClaimAttempts{"tx_claim", R"(
   WITH claim AS MATERIALIZED (
     SELECT c.*, t.ctid AS row_id, clock_timestamp() AS at,
            coalesce(a.claims, 0) + 1 AS claims,
-           CASE WHEN l.held IS NULL THEN 'fenced'
+           CASE WHEN )" FENCEPOST_HELD_BY_US("c") R"( IS NOT true THEN 'fenced'
                 WHEN t.chain_id = c.chain_id
                  AND t.signer = c.signer
                  AND t.state = c.from_state
@@ -30,14 +30,7 @@ const Statement sql::kClaimAttempts{"tx_claim", R"(
                   $10::bytea[], $11::text[])
            WITH ORDINALITY
            AS c(chain_id, signer, token, tx_id, from_state, previous_hash, tx_hash, kind, raw, fees, ord)
-      LEFT JOIN LATERAL (SELECT true AS held
-                           FROM signer_lease AS l
-                          WHERE l.chain_id = c.chain_id
-                            AND l.signer = c.signer
-                            AND l.owner_node = $1
-                            AND l.fencing_token = c.token
-                            AND l.expires_at > clock_timestamp()
-                          LIMIT 1) AS l ON true
+      LEFT JOIN LATERAL )" FENCEPOST_LEASE_OF("c") R"( AS l ON true
       LEFT JOIN LATERAL (SELECT t.ctid, t.* FROM tx_open AS t WHERE t.tx_id = c.tx_id LIMIT 1) AS t ON true
       LEFT JOIN LATERAL (SELECT a.tx_id, a.claims
                            FROM tx_attempt AS a
@@ -112,20 +105,14 @@ const Statement sql::kClaimResubmits{"tx_claim_resubmits", R"(
     SELECT w.token, t.ctid AS row_id, t.*, '0x' || encode(a.raw, 'hex') AS raw,
            clock_timestamp() + make_interval(secs => $6 / 1000.0) AS due_at
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
-     CROSS JOIN LATERAL (SELECT true AS held
-                           FROM signer_lease AS l
-                          WHERE l.chain_id = w.chain_id
-                            AND l.signer = w.signer
-                            AND l.owner_node = $1
-                            AND l.fencing_token = w.token
-                            AND l.expires_at > clock_timestamp()
-                          LIMIT 1) AS l
+     CROSS JOIN LATERAL )" FENCEPOST_LEASE_OF("w") R"( AS l
      CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tx_open AS t WHERE t.tx_id = w.tx_id LIMIT 1) AS t
       LEFT JOIN LATERAL (SELECT a.raw
                            FROM tx_attempt AS a
                           WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
                           LIMIT 1) AS a ON true
-     WHERE t.chain_id = w.chain_id
+     WHERE )" FENCEPOST_HELD_BY_US("w") R"(
+       AND t.chain_id = w.chain_id
        AND t.signer = w.signer
        AND t.state IN ('TRACKING', 'STUCK')
        AND t.receipt_block IS NULL
@@ -182,7 +169,7 @@ const Statement sql::kDueResubmits{"tx_due_resubmits", R"(
                          FROM tx_open AS t
                         WHERE t.chain_id = l.chain_id
                           AND t.signer = l.signer
-                          AND t.nonce >= l.first_open
+                          AND t.nonce >= l.first_unmined
                           AND t.state IN ('TRACKING', 'STUCK')
                           AND t.receipt_block IS NULL
                           AND t.next_resubmit_at <= statement_timestamp()

@@ -112,8 +112,9 @@ class CreateRandom : public ProtocolTest {
             "UPDATE tx_open SET state = 'TRACKING', receipt_block = 1, receipt_hash = '0x', succeeded = true "
             "WHERE signer = $1 AND state = 'ALLOCATED' AND nonce % 3 <= $2",
             pg::Params::of(key.signer, pick(3)));
-        const auto mined = admin.must("SELECT tx_id FROM tx_open WHERE signer = $1 AND succeeded ORDER BY nonce LIMIT $2",
-                                      pg::Params::of(key.signer, pick(4)));
+        const auto mined =
+            admin.must("SELECT tx_id FROM tx_open WHERE signer = $1 AND succeeded ORDER BY nonce LIMIT $2",
+                       pg::Params::of(key.signer, pick(4)));
         for (const auto row : mined) end(row.get<Uuid>("tx_id"));
       }
     }

@@ -87,17 +87,18 @@ ManagedTx new_managed_tx(const NewTx& item, const pg::Row& row) {
 
 }  // namespace
 
-// How many of a signer's transactions are in flight: have a nonce and no receipt. A chain mines a signer's nonces in
-// order, so these are the highest ones, and the count need not read what is mined and waits to become final.
-#define FENCEPOST_IN_FLIGHT(w)                                                                                        \
-  "(SELECT count(*) FROM (SELECT t.receipt_block FROM tx_open AS t WHERE t.chain_id = " w ".chain_id AND t.signer = " \
-  w ".signer AND t.sub_state IS DISTINCT FROM 'external' ORDER BY t.nonce DESC LIMIT " w                              \
-  ".max_in_flight) AS highest WHERE highest.receipt_block IS NULL)"
+// How many of the signer's transactions are in flight: have a nonce and no receipt. Stops counting at the window.
+#define FENCEPOST_IN_FLIGHT(w, c)                                                                       \
+  "(SELECT count(*) FROM (SELECT FROM tx_open AS t WHERE t.chain_id = " w ".chain_id AND t.signer = " w \
+  ".signer AND t.nonce >= " c                                                                           \
+  ".first_unmined AND t.receipt_block IS NULL AND t.sub_state IS DISTINCT FROM 'external' "             \
+  "LIMIT " w ".max_in_flight) AS in_flight)"
 
-// The new value of first_open: the lowest open nonce. What this statement inserts has a higher one.
-#define FENCEPOST_FIRST_OPEN(c)                                                                                     \
-  "coalesce((SELECT min(t.nonce) FROM tx_open AS t WHERE t.chain_id = " c ".chain_id AND t.signer = " c             \
-  ".signer AND t.nonce >= " c ".first_open), " c ".next_nonce)"
+// The new value of first_unmined. What this statement inserts has a higher nonce.
+#define FENCEPOST_FIRST_UNMINED(c)                                                                       \
+  "coalesce((SELECT t.nonce FROM tx_open AS t WHERE t.chain_id = " c ".chain_id AND t.signer = " c       \
+  ".signer AND t.nonce >= " c ".first_unmined AND t.receipt_block IS NULL ORDER BY t.nonce LIMIT 1), " c \
+  ".next_nonce)"
 
 // Never ON CONFLICT: a nonce that is assigned and then not inserted would be a gap.
 //
@@ -112,7 +113,7 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
            CASE WHEN c.next_nonce IS NULL THEN 0
                 WHEN c.first_waiting < c.next_creation THEN 0  -- others wait, and come first
                 WHEN w.max_in_flight = 0 THEN 2147483647
-                ELSE w.max_in_flight - )" FENCEPOST_IN_FLIGHT("w") R"(
+                ELSE w.max_in_flight - )" FENCEPOST_IN_FLIGHT("w", "c") R"(
            END AS room
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[])
            WITH ORDINALITY AS w(chain_id, signer, token, max_in_flight, slot)
@@ -158,7 +159,7 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
        SET next_nonce = c.next_nonce + n.numbered,
            next_creation = c.next_creation + n.made,
            first_waiting = c.first_waiting + n.numbered,  -- numbered only where no others wait
-           first_open = CASE WHEN n.numbered = 0 THEN c.first_open ELSE )" FENCEPOST_FIRST_OPEN("c") R"( END,
+           first_unmined = CASE WHEN n.numbered = 0 THEN c.first_unmined ELSE )" FENCEPOST_FIRST_UNMINED("c") R"( END,
            fencing_token = n.token,
            updated_at = clock_timestamp()
       FROM (SELECT cursor_row, token, count(*) AS made, count(nonce) AS numbered
@@ -238,7 +239,7 @@ const Statement sql::kPromote{"tx_promote", R"(
   WITH held AS MATERIALIZED (
     SELECT w.chain_id, w.signer, w.token, c.ctid AS cursor_row, c.next_nonce, c.first_waiting,
            CASE WHEN w.max_in_flight = 0 THEN 1000
-                ELSE greatest(0, least(1000, w.max_in_flight - )" FENCEPOST_IN_FLIGHT("w") R"())
+                ELSE greatest(0, least(1000, w.max_in_flight - )" FENCEPOST_IN_FLIGHT("w", "c") R"())
            END AS room
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, max_in_flight)
      CROSS JOIN LATERAL (SELECT *
@@ -275,7 +276,7 @@ const Statement sql::kPromote{"tx_promote", R"(
     UPDATE signer_nonce_cursor AS c
        SET next_nonce = c.next_nonce + n.numbered,
            first_waiting = CASE WHEN n.numbered < n.room THEN c.next_creation ELSE n.last + 1 END,
-           first_open = )" FENCEPOST_FIRST_OPEN("c") R"(,
+           first_unmined = )" FENCEPOST_FIRST_UNMINED("c") R"(,
            fencing_token = n.token,
            updated_at = clock_timestamp()
       FROM (SELECT cursor_row, token, room, count(tx_id) AS numbered, max(creation_seq) AS last
@@ -328,12 +329,12 @@ awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std:
 const Statement sql::kWaiting{"tx_signers_waiting", R"(
   SELECT w.chain_id, w.signer
     FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w(chain_id, signer, max_in_flight)
-   CROSS JOIN LATERAL (SELECT true
+   CROSS JOIN LATERAL (SELECT c.first_unmined
                          FROM signer_nonce_cursor AS c
                         WHERE c.chain_id = w.chain_id AND c.signer = w.signer AND c.first_waiting < c.next_creation
                         LIMIT 1) AS c
    WHERE w.max_in_flight = 0
-      OR w.max_in_flight > )" FENCEPOST_IN_FLIGHT("w")};
+      OR w.max_in_flight > )" FENCEPOST_IN_FLIGHT("w", "c")};
 
 awaitable<std::vector<SignerKey>> signers_waiting(pg::Pool& pool, std::vector<Allotment> allotments) {
   const AllotmentColumns w(allotments);

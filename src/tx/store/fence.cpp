@@ -75,6 +75,12 @@ pg::Batch fence_rows(const std::string& node, const FencedRows& rows) {
   return fenced(rows, sql::kLockRows, pg::Params::of(node, rows.ids));
 }
 
+pg::Batch fence_cursors_and_rows(const std::string& node, const FencedRows& rows) {
+  auto batch = fence_cursors(node, rows);
+  batch.add(sql::kLockRows, node, rows.ids);
+  return batch;
+}
+
 awaitable<pg::ResultSet> run_fenced(pg::Pool& pool, pg::Batch batch) {
   const auto connection = co_await pool.acquire();
   auto results = co_await connection->run(batch);

@@ -7,9 +7,9 @@
 //   3. The write, which the caller adds. It compares owner, token and expiry with the locked lease, and changes nothing
 //      where they differ.
 //
-// Locks are taken in one order everywhere: leases, cursors, tx_open by (signer, nonce), managed_tx in the same order, then
-// the log. A statement that waits for another session's lock for longer than kLockPatience fails, and the whole batch
-// with it.
+// Locks are taken in one order everywhere: leases, cursors, tx_open by (signer, nonce), managed_tx in the same order,
+// then the log. A statement that waits for another session's lock for longer than kLockPatience fails, and the whole
+// batch with it.
 //
 // Statement 3 looks up each item's rows with LATERAL (… LIMIT 1). A plain join would read tx_open as a whole when the
 // plan was made while tx_open was empty, and plans are kept. Rows that statement 2 has locked are then written by their
@@ -58,6 +58,7 @@ struct FencedRows : FencedLeases {
 // Statements 1 and 2 and the lock timeout. The caller adds statement 3.
 pg::Batch fence_cursors(const std::string& node, const FencedLeases& leases);
 pg::Batch fence_rows(const std::string& node, const FencedRows& rows);
+pg::Batch fence_cursors_and_rows(const std::string& node, const FencedRows& rows);
 
 // Returns the result of statement 3. Uses an exclusive connection, because it may wait for locks. Throws as
 // Connection::run.

@@ -282,10 +282,9 @@ awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std
 }
 
 // Whether a signer has transactions that wait for a nonce or are open; NULL when it has no cursor.
-#define FENCEPOST_HAS_WORK(l)                                                                                         \
-  "(SELECT c.first_waiting < c.next_creation OR EXISTS (SELECT FROM tx_open AS t WHERE t.chain_id = c.chain_id AND "  \
-  "t.signer = c.signer AND t.nonce >= c.first_open) FROM signer_nonce_cursor AS c WHERE c.chain_id = " l              \
-  ".chain_id AND c.signer = " l ".signer)"
+#define FENCEPOST_HAS_WORK(l)                                                                                        \
+  "(SELECT c.first_waiting < c.next_creation OR EXISTS (SELECT FROM tx_open AS t WHERE t.chain_id = c.chain_id AND " \
+  "t.signer = c.signer) FROM signer_nonce_cursor AS c WHERE c.chain_id = " l ".chain_id AND c.signer = " l ".signer)"
 
 const Statement sql::kOrphans{"tx_lease_orphans", R"(
   SELECT l.chain_id, l.signer

@@ -18,8 +18,8 @@ namespace {
   "audit AS ( INSERT INTO operator_action (chain_id, signer, tx_id, action, reason, actor, node, detail) SELECT " \
   "$2, $3, $5::uuid, $6, $7, $8, $1, $9::jsonb FROM " done " )"
 #define FENCEPOST_WHY "$6 || ' by ' || $8 || ': ' || $7"
-#define FENCEPOST_HISTORY(done)                                                                                    \
-  "logged AS ( INSERT INTO event (subject, from_state, to_state, sub_state, node, fencing_token, why) SELECT "     \
+#define FENCEPOST_HISTORY(done)                                                                                \
+  "logged AS ( INSERT INTO event (subject, from_state, to_state, sub_state, node, fencing_token, why) SELECT " \
   "'tx/' || tx_id, from_state, state, sub_state, $1, $4, " FENCEPOST_WHY " FROM " done " )"
 #define FENCEPOST_OUTCOME(done)                                                                     \
   "SELECT CASE WHEN NOT EXISTS (SELECT FROM held) THEN 'fenced' WHEN NOT EXISTS (SELECT FROM " done \
@@ -177,7 +177,7 @@ constexpr Statement kFill{"tx_operator_fill", R"(
     UPDATE signer_nonce_cursor AS c
        SET next_creation = c.next_creation + 1,
            first_waiting = c.first_waiting + CASE WHEN c.first_waiting = c.next_creation THEN 1 ELSE 0 END,
-           first_open = least(c.first_open, $10),
+           first_unmined = least(c.first_unmined, $10),
            updated_at = clock_timestamp()
       FROM place AS p
      WHERE c.chain_id = p.chain_id AND c.signer = p.signer

@@ -99,7 +99,8 @@ class ProtocolTest : public ::testing::Test {
   void mine(const Uuid& id, std::int64_t block, bool succeeded = true) {
     set(id, fmt::format("state = 'TRACKING', receipt_block = {}, receipt_hash = '{}', succeeded = {}", block,
                         hash_of(static_cast<std::uint64_t>(block)), succeeded));
-    admin.must("INSERT INTO tx_receipt (tx_id, receipt) VALUES ($1, '{}')", pg::Params::of(id));
+    admin.must("INSERT INTO tx_receipt (tx_id, chain_id, receipt_block, receipt) VALUES ($1, $2, $3, '{}')",
+               pg::Params::of(id, kChain, block));
   }
   // Ends an open transaction; CONFIRMED requires that it is mined.
   void end(const Uuid& id, std::string_view state = "CONFIRMED") {
@@ -176,7 +177,8 @@ class ProtocolTest : public ::testing::Test {
            THEN 'nonces are not in creation order' END,
       CASE WHEN EXISTS (SELECT FROM t, c WHERE t.nonce IS NULL AND t.creation_seq < c.first_waiting)
            THEN 'a transaction waits before the first of the line' END,
-      CASE WHEN EXISTS (SELECT FROM o, c WHERE o.nonce < c.first_open) THEN 'work below the first open nonce' END,
+      CASE WHEN EXISTS (SELECT FROM o, c WHERE o.receipt_block IS NULL AND o.nonce < c.first_unmined)
+           THEN 'a nonce without a receipt below the first one' END,
       CASE WHEN EXISTS (SELECT FROM t
                          WHERE 1 <> (SELECT (t.nonce IS NULL)::int
                                           + (SELECT count(*) FROM o

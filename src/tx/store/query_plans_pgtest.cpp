@@ -1,7 +1,8 @@
 // Checks the plans of the statements. A plan that reads a whole table would otherwise be noticed only in production.
 //
 // Plans are cached, and the first ones are made before there is data. So each statement must have a good plan whatever
-// the planner believes about the tables: that they are empty, that nothing is open, or that there is much of everything.
+// the planner believes about the tables: that they are empty, that nothing is open, or that there is much of
+// everything.
 #include <set>
 
 #include <boost/json/parse.hpp>
@@ -24,7 +25,7 @@ constexpr std::string_view kLarge = R"(
   SELECT 31337, '0x' || lpad(to_hex(s), 40, '0'), CASE WHEN s < 50 THEN 'node-a' WHEN s < 100 THEN 'node-b' ELSE '' END,
          1, CASE WHEN s < 100 THEN timestamptz 'infinity' ELSE timestamptz '-infinity' END
     FROM generate_series(0, 199) AS s;
-  INSERT INTO signer_nonce_cursor (chain_id, signer, next_nonce, next_creation, first_waiting, first_open)
+  INSERT INTO signer_nonce_cursor (chain_id, signer, next_nonce, next_creation, first_waiting, first_unmined)
   SELECT chain_id, signer, 1020, 1025, 1020, 1000 FROM signer_lease;
   INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit)
   SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i * 200 + s), 12, '0'))::uuid, 31337,
@@ -43,7 +44,8 @@ constexpr std::string_view kLarge = R"(
          '0x' || lpad(replace(tx_id::text, '-', ''), 64, '0'), nonce, '0x'
     FROM managed_tx
    WHERE nonce < 1000;
-  INSERT INTO tx_receipt (tx_id, receipt) SELECT tx_id, '{}' FROM tx_ended;
+  INSERT INTO tx_receipt (tx_id, chain_id, receipt_block, receipt)
+  SELECT tx_id, chain_id, receipt_block, '{}' FROM tx_ended;
   INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token)
   SELECT chain_id, tx_hash, tx_id, 1, 'original', '\x0102', 1
     FROM (SELECT chain_id, tx_hash, tx_id FROM tx_open UNION ALL SELECT chain_id, tx_hash, tx_id FROM tx_ended) AS t
@@ -54,7 +56,7 @@ constexpr std::string_view kLarge = R"(
 constexpr std::string_view kAllEnded = R"(
   INSERT INTO signer_lease (chain_id, signer, owner_node, fencing_token, expires_at)
   SELECT 31337, '0x' || lpad(to_hex(s), 40, '0'), 'node-a', 1, timestamptz 'infinity' FROM generate_series(0, 99) AS s;
-  INSERT INTO signer_nonce_cursor (chain_id, signer, next_nonce, next_creation, first_waiting, first_open)
+  INSERT INTO signer_nonce_cursor (chain_id, signer, next_nonce, next_creation, first_waiting, first_unmined)
   SELECT chain_id, signer, 100, 100, 100, 100 FROM signer_lease;
   INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit)
   SELECT gen_random_uuid(), 31337, signer, 'r' || i, i, i, '{}', '', 21000 FROM signer_lease, generate_series(0, 99) AS i;
@@ -108,11 +110,13 @@ Plan plan_of(const pg::Statement& statement, interleaving::Session& session) {
   return plan;
 }
 
+const std::string kByOwner = "idx_signer_lease_owner_node";
+
 struct Expected {
   const pg::Statement& statement;
   std::vector<std::string> indexes;  // the plan must use each of them
   std::string whole;                 // what it may read as a whole, if anything
-  bool list = false;  // for people: its plan may be poor until the tables have statistics
+  bool list = false;                 // for people: its plan may be poor until the tables have statistics
 };
 
 const std::vector<Expected> kExpected{
@@ -120,17 +124,19 @@ const std::vector<Expected> kExpected{
     {sql::kCreateBatch, {"uq_managed_tx_signer_request_id", "tx_open_pkey", "managed_tx_pkey"}, ""},
     {sql::kPromote, {"idx_managed_tx_waiting", "tx_open_pkey"}, ""},
     {sql::kWaiting, {"tx_open_pkey"}, ""},
-    {sql::kApplySteps, {"tx_open_tx_id_key", "tx_attempt_pkey", "tx_receipt_pkey"}, ""},
+    {sql::kApplySteps, {"tx_open_tx_id_key", "tx_attempt_pkey"}, ""},
     {sql::kEndSteps, {"tx_open_tx_id_key"}, ""},
     {sql::kClaimAttempts, {"tx_open_tx_id_key", "tx_attempt_pkey"}, ""},
     {sql::kClaimResubmits, {"tx_open_tx_id_key", "tx_attempt_pkey"}, ""},
     {sql::kNoteChecks, {"tx_open_tx_id_key"}, ""},
-    {sql::kDueSubmits, {"tx_open_pkey", "managed_tx_pkey", "tx_attempt_pkey"}, ""},
-    {sql::kDueResubmits, {"tx_open_pkey"}, ""},
+    {sql::kDueSubmits, {kByOwner, "tx_open_pkey", "managed_tx_pkey", "tx_attempt_pkey"}, ""},
+    {sql::kDueSubmitsOf, {"signer_lease_pkey", "tx_open_pkey", "managed_tx_pkey", "tx_attempt_pkey"}, ""},
+    {sql::kDueResubmits, {kByOwner, "tx_open_pkey"}, ""},
     {sql::kMatchAttempts, {"tx_attempt_pkey", "tx_open_tx_id_key"}, ""},
-    {sql::kStaleReceipts, {"tx_open_pkey", "tx_attempt_tx_id_attempt_key"}, ""},
-    {sql::kMinedBetween, {"tx_open_pkey", "tx_attempt_pkey", "managed_tx_pkey"}, ""},
-    {sql::kOpenHeads, {"tx_open_pkey", "uq_managed_tx_signer_nonce"}, ""},
+    {sql::kStaleReceipts, {kByOwner, "tx_open_pkey", "tx_attempt_tx_id_attempt_key"}, ""},
+    {sql::kMinedBetween, {"idx_tx_receipt_block", "tx_open_tx_id_key", "tx_attempt_pkey", "managed_tx_pkey"}, ""},
+    {sql::kLowestMined, {kByOwner, "tx_open_pkey"}, ""},
+    {sql::kOpenHeads, {kByOwner, "tx_open_pkey", "uq_managed_tx_signer_nonce"}, ""},
     {sql::kMakeDue, {"tx_open_pkey"}, ""},
     {sql::kOrphans, {"tx_open_pkey"}, ""},
     {sql::kIdle, {"tx_open_pkey"}, ""},
@@ -141,8 +147,10 @@ const std::vector<Expected> kExpected{
     {sql::kListWaiting, {"idx_managed_tx_waiting", "managed_tx_pkey"}, "managed_tx by idx_managed_tx_waiting", true},
     {sql::kListFailed, {"idx_tx_ended_failed", "managed_tx_pkey"}, "tx_ended by idx_tx_ended_failed", true},
     {sql::kListAttempts, {"tx_attempt_tx_id_attempt_key"}, ""},
-    {sql::kListSigners, {"tx_open_pkey", "idx_managed_tx_waiting", "managed_tx_pkey"}, ""},
-    {sql::kBacklogs, {"tx_open_pkey", "idx_managed_tx_waiting", "managed_tx_pkey"}, ""},
+    {sql::kListSigners,
+     {"tx_open_pkey", "idx_managed_tx_waiting", "managed_tx_pkey"},
+     "signer_nonce_cursor by signer_nonce_cursor_pkey"},
+    {sql::kBacklogs, {kByOwner, "tx_open_pkey", "idx_managed_tx_waiting", "managed_tx_pkey"}, ""},
 };
 
 struct Beginning {
@@ -168,20 +176,23 @@ TEST_P(QueryPlans, read_by_key) {
     SCOPED_TRACE(std::string(statement.name));
     const auto plan = plan_of(statement, session);
     for (const auto& table : plan.whole) {
-      const bool ours = table.starts_with("tx_") || table.starts_with("managed_tx");
+      const bool ours =
+          table.starts_with("tx_") || table.starts_with("managed_tx") || table.starts_with("signer_nonce");
       EXPECT_TRUE(!ours || table == may_read) << "reads all of " << table << "\n" << plan.text;
     }
+    // Only for statements that begin with the signers of a node.
+    const bool by_owner = std::ranges::find(indexes, kByOwner) != indexes.end();
+    EXPECT_EQ(plan.indexes.contains(kByOwner), by_owner) << plan.text;
     for (const auto& index : indexes) EXPECT_TRUE(plan.indexes.contains(index)) << index << "\n" << plan.text;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(on, QueryPlans,
-                         ::testing::Values(Beginning{"empty_tables", {}},
-                                           Beginning{"tables_analyzed_while_empty", {"ANALYZE"}},
-                                           Beginning{"tables_where_all_has_ended",
-                                                     {std::string(kAllEnded), "VACUUM tx_open", "ANALYZE"}},
-                                           Beginning{"large_tables", {std::string(kLarge)}, true}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    on, QueryPlans,
+    ::testing::Values(Beginning{"empty_tables", {}}, Beginning{"tables_analyzed_while_empty", {"ANALYZE"}},
+                      Beginning{"tables_where_all_has_ended", {std::string(kAllEnded), "VACUUM tx_open", "ANALYZE"}},
+                      Beginning{"large_tables", {std::string(kLarge)}, true}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace fencepost::tx

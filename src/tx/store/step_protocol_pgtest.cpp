@@ -145,7 +145,8 @@ TEST_F(StepProtocol, clears_the_receipt_that_a_reorg_has_undone) {
   EXPECT_FALSE(tx.mined());
   EXPECT_FALSE(tx.receipt);
   EXPECT_FALSE(tx.receipt_hash);
-  EXPECT_EQ(admin.value<std::string>("SELECT concat_ws(' ', announced_block, announced_hash, withdrawn) FROM tx_open"), "t");
+  EXPECT_EQ(admin.value<std::string>("SELECT concat_ws(' ', announced_block, announced_hash, withdrawn) FROM tx_open"),
+            "t");
 }
 
 TEST_F(StepProtocol, an_end_is_written_with_its_time_and_its_confirmations) {

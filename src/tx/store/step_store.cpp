@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "tx/store/store_columns.hpp"
+
 namespace fencepost::tx {
 
 using pg::Statement;
@@ -62,12 +64,10 @@ struct CommonColumns {
   }
 };
 
-// Whether this node may write for the signer of `s`, and the open row of `s`, which statement 2 has locked.
-#define FENCEPOST_STEP_LOOKUPS                                                                                       \
-  "LEFT JOIN LATERAL (SELECT true AS held FROM signer_lease AS l WHERE l.chain_id = s.chain_id AND l.signer = "      \
-  "s.signer AND l.owner_node = $1 AND l.fencing_token = s.token AND l.expires_at > clock_timestamp() LIMIT 1) AS l " \
-  "ON true "                                                                                                         \
-  "LEFT JOIN LATERAL (SELECT t.ctid, t.* FROM tx_open AS t WHERE t.tx_id = s.tx_id LIMIT 1) AS t ON true"
+// The lease of the signer of `s`, and the open row of `s`, which statement 2 has locked.
+#define FENCEPOST_STEP_LOOKUPS \
+  "LEFT JOIN LATERAL " FENCEPOST_LEASE_OF("s") " AS l ON true LEFT JOIN LATERAL (SELECT t.ctid, t.* FROM tx_open " \
+  "AS t WHERE t.tx_id = s.tx_id LIMIT 1) AS t ON true"
 
 // The events of a step after the first, in a row of the log each.
 #define FENCEPOST_MORE_EVENTS                                                                                         \
@@ -79,9 +79,9 @@ struct CommonColumns {
 
 const Statement sql::kApplySteps{"tx_step_apply", R"(
   WITH step AS MATERIALIZED (
-    SELECT s.*, t.ctid AS row_id, t.tx_hash AS hash_before,
+    SELECT s.*, t.ctid AS row_id, t.nonce, t.tx_hash AS hash_before,
            CASE WHEN s.new_sub_state IS NULL THEN t.sub_state ELSE nullif(s.new_sub_state, '') END AS sub_state,
-           CASE WHEN l.held IS NULL THEN 'fenced'
+           CASE WHEN )" FENCEPOST_HELD_BY_US("s") R"( IS NOT true THEN 'fenced'
                 WHEN t.chain_id = s.chain_id
                  AND t.signer = s.signer
                  AND t.state = s.from_state
@@ -159,16 +159,29 @@ const Statement sql::kApplySteps{"tx_step_apply", R"(
      WHERE a.ctid = s.attempt_row
   ),
   received AS (
-    INSERT INTO tx_receipt (tx_id, receipt)
-    SELECT tx_id, receipt::jsonb
+    INSERT INTO tx_receipt (tx_id, chain_id, receipt_block, receipt)
+    SELECT tx_id, chain_id, receipt_block, receipt::jsonb
       FROM step
      WHERE outcome = 'done'
        AND receipt IS NOT NULL
-        ON CONFLICT (tx_id) DO UPDATE SET receipt = excluded.receipt
   ),
   dropped AS (
     DELETE FROM tx_receipt
      WHERE tx_id = ANY (ARRAY(SELECT tx_id FROM step WHERE outcome = 'done' AND drop_receipt))
+  ),
+  unmined AS (
+    UPDATE signer_nonce_cursor AS c
+       SET first_unmined = least(c.first_unmined, n.nonce)
+      FROM (SELECT c.row_id, min(s.nonce) AS nonce
+              FROM step AS s
+             CROSS JOIN LATERAL (SELECT c.ctid AS row_id
+                                   FROM signer_nonce_cursor AS c
+                                  WHERE c.chain_id = s.chain_id AND c.signer = s.signer
+                                  LIMIT 1) AS c
+             WHERE s.outcome = 'done'
+               AND s.drop_receipt
+             GROUP BY c.row_id) AS n
+     WHERE c.ctid = n.row_id
   ),
   logged AS (
     INSERT INTO event (subject, type, from_state, to_state, sub_state, node, fencing_token, why, data)
@@ -232,7 +245,7 @@ const Statement sql::kEndSteps{"tx_step_end", R"(
            t.receipt_hash, t.receipt_changed_at,
            CASE WHEN s.new_sub_state IS NULL THEN t.sub_state ELSE nullif(s.new_sub_state, '') END AS sub_state,
            CASE WHEN s.error IS NULL THEN t.error_message ELSE nullif(s.error, '') END AS error_message,
-           CASE WHEN l.held IS NULL THEN 'fenced'
+           CASE WHEN )" FENCEPOST_HELD_BY_US("s") R"( IS NOT true THEN 'fenced'
                 WHEN t.chain_id = s.chain_id
                  AND t.signer = s.signer
                  AND t.state = s.from_state
@@ -302,7 +315,9 @@ pg::Batch step_statements(const std::string& node, const std::vector<Step>& step
     rows.add(step.lease, step.tx_id);
     (step.ends() ? ending : moving).push_back(&step);
   }
-  auto batch = fence_rows(node, rows);
+  // A receipt that is dropped may lower first_unmined, which needs the cursor's lock.
+  const bool drops = std::ranges::any_of(steps, &Step::drop_receipt);
+  auto batch = drops ? fence_cursors_and_rows(node, rows) : fence_rows(node, rows);
   if (!moving.empty()) batch.add_params(sql::kApplySteps, apply_params(node, CommonColumns(moving), moving));
   if (!ending.empty()) batch.add_params(sql::kEndSteps, end_params(node, CommonColumns(ending), ending));
   return batch;

@@ -1,5 +1,5 @@
-// Moves open transactions from state to state, and ends them. Each write is fenced and guarded, and appends to the log in
-// the same commit.
+// Moves open transactions from state to state, and ends them. Each write is fenced and guarded, and appends to the log
+// in the same commit.
 #pragma once
 
 #include <chrono>

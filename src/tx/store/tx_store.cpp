@@ -87,14 +87,15 @@ const Statement sql::kListOfSigner{"tx_list_of_signer", R"(
    LIMIT $6)"};
 
 // The newest of a set that is read as a whole, because it is small: what waits, or what is open.
-#define FENCEPOST_LIST_PAGE(source, state)                                                                           \
+#define FENCEPOST_LIST_PAGE(source, state) \
   "WITH page AS MATERIALIZED ( SELECT t.tx_id FROM " source " AS t WHERE " FENCEPOST_LIST_FILTERS                    \
   " AND ($2::text IS NULL OR t.signer = $2) AND " state " ORDER BY t.tx_id DESC LIMIT $6 ) SELECT "                  \
   FENCEPOST_TX_COLUMNS("t")                                                                                          \
   " FROM page CROSS JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = page.tx_id LIMIT 1) AS t ORDER BY "     \
   "t.tx_id DESC"
 
-const Statement sql::kListWaiting{"tx_list_waiting", FENCEPOST_LIST_PAGE("managed_tx", "t.nonce IS NULL AND $3 = 'CREATED'")};
+const Statement sql::kListWaiting{"tx_list_waiting",
+                                  FENCEPOST_LIST_PAGE("managed_tx", "t.nonce IS NULL AND $3 = 'CREATED'")};
 const Statement sql::kListOpen{"tx_list_open", FENCEPOST_LIST_PAGE("tx_open", "t.state = $3")};
 
 const Statement sql::kListFailed{"tx_list_failed", R"(
@@ -163,7 +164,7 @@ const Statement sql::kListSigners{"tx_signers", R"(
              FROM (SELECT t.state, count(*) AS n, min(m.created_at) AS oldest
                      FROM tx_open AS t
                     CROSS JOIN LATERAL (SELECT m.created_at FROM managed_tx AS m WHERE m.tx_id = t.tx_id LIMIT 1) AS m
-                    WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.nonce >= c.first_open
+                    WHERE t.chain_id = l.chain_id AND t.signer = l.signer
                     GROUP BY t.state
                     UNION ALL
                    SELECT 'CREATED', count(*), min(m.created_at)
@@ -195,7 +196,7 @@ const Statement sql::kBacklogs{"tx_backlogs", R"(
   SELECT l.chain_id, l.signer, w.created, o.allocated, o.tracking, o.stuck, o.without_receipt,
          extract(epoch FROM clock_timestamp() - least(w.oldest, o.oldest))::double precision AS oldest
     FROM signer_lease AS l
-   CROSS JOIN LATERAL (SELECT c.first_waiting, c.first_open
+   CROSS JOIN LATERAL (SELECT c.first_waiting
                          FROM signer_nonce_cursor AS c
                         WHERE c.chain_id = l.chain_id AND c.signer = l.signer
                         LIMIT 1) AS c
@@ -212,7 +213,7 @@ const Statement sql::kBacklogs{"tx_backlogs", R"(
                          FROM tx_open AS t
                         CROSS JOIN LATERAL (SELECT m.created_at FROM managed_tx AS m WHERE m.tx_id = t.tx_id LIMIT 1)
                            AS m
-                        WHERE t.chain_id = l.chain_id AND t.signer = l.signer AND t.nonce >= c.first_open) AS o
+                        WHERE t.chain_id = l.chain_id AND t.signer = l.signer) AS o
    WHERE l.owner_node = $1
      AND l.chain_id = $2
      AND (w.created > 0 OR o.oldest IS NOT NULL))"};

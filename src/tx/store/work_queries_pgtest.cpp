@@ -46,7 +46,14 @@ class WorkQueries : public ProtocolTest {
 
   std::string due(std::size_t limit = 100) {
     std::string out;
-    with([&](pg::Pool& pool) -> awaitable<> { out = places(co_await due_submits(pool, "node-a", kChain, limit)); });
+    with([&](pg::Pool& pool) -> awaitable<> { out = places(co_await due_submits(pool, "node-a", kChain, {}, limit)); });
+    return out;
+  }
+  std::string due_of(std::vector<std::string> signers) {
+    std::string out;
+    with([&](pg::Pool& pool) -> awaitable<> {
+      out = places(co_await due_submits(pool, "node-a", kChain, std::move(signers), 100));
+    });
     return out;
   }
 
@@ -63,6 +70,8 @@ TEST_F(WorkQueries, due_submits_are_this_nodes_allocated_ones) {
   allocated(lost, 1);
   expire(lost.key);
   EXPECT_EQ(due(), "1:0 1:1 2:0");
+  EXPECT_EQ(due_of({two.key.signer, other.key.signer, lost.key.signer}), "2:0");
+  EXPECT_EQ(due_of({}), "");
   set(a[0], "state = 'TRACKING'");
   EXPECT_EQ(due(), "1:1 2:0");
 }
@@ -111,7 +120,7 @@ TEST_F(WorkQueries, a_due_submit_has_everything_that_is_needed_to_send_it) {
   admin.must("UPDATE tx_attempt SET outcome = 'refused' WHERE attempt = 2");
   set(a[0], "retry_count = 3");
   with([&](pg::Pool& pool) -> awaitable<> {
-    const auto rows = co_await due_submits(pool, "node-a", kChain, 10);
+    const auto rows = co_await due_submits(pool, "node-a", kChain, {}, 10);
     EXPECT_EQ(rows.size(), 2u);
     EXPECT_EQ(rows[0].tx_id, a[0]);
     EXPECT_EQ(rows[0].lease.fencing_token, 1);
@@ -232,25 +241,32 @@ TEST_F(WorkQueries, mined_transactions_are_found_by_their_block) {
   mine(c[0], 12);
   with([&](pg::Pool& pool) -> awaitable<> {
     auto rows = co_await mined_between(pool, "node-a", kChain, {.from = 11, .to = 12}, {}, 10);
-    EXPECT_EQ(places(rows), "1:0 1:1 1:3 3:0");
-    EXPECT_EQ(rows[1].block, 11);
-    EXPECT_EQ(rows[1].block_hash, hash_of(11));
-    EXPECT_TRUE(rows[1].succeeded);
-    EXPECT_EQ(rows[1].attempt_kind, AttemptKind::kOriginal);
-    EXPECT_FALSE(rows[1].announced);
-    EXPECT_FALSE(rows[2].succeeded);
-    EXPECT_EQ(rows[2].state, TxState::kStuck);
+    EXPECT_EQ(places(rows), "1:1 1:3 1:0 3:0");
+    EXPECT_EQ(rows[0].block, 11);
+    EXPECT_EQ(rows[0].block_hash, hash_of(11));
+    EXPECT_TRUE(rows[0].succeeded);
+    EXPECT_EQ(rows[0].attempt_kind, AttemptKind::kOriginal);
+    EXPECT_FALSE(rows[0].announced);
+    EXPECT_FALSE(rows[1].succeeded);
+    EXPECT_EQ(rows[1].state, TxState::kStuck);
     rows = co_await mined_between(pool, "node-a", kChain, {.from = 13}, {}, 10);
     EXPECT_EQ(places(rows), "1:2");
     // Page by page.
     rows = co_await mined_between(pool, "node-a", kChain, {}, {}, 2);
-    EXPECT_EQ(places(rows), "1:0 1:1");
+    EXPECT_EQ(places(rows), "1:1 1:3");
     rows = co_await mined_between(pool, "node-a", kChain, {}, place_of(rows[1]), 2);
-    EXPECT_EQ(places(rows), "1:2 1:3");
+    EXPECT_EQ(places(rows), "1:0 3:0");
     rows = co_await mined_between(pool, "node-a", kChain, {}, place_of(rows[1]), 2);
-    EXPECT_EQ(places(rows), "3:0");
+    EXPECT_EQ(places(rows), "1:2");
     rows = co_await mined_between(pool, "node-a", kChain, {}, place_of(rows[0]), 2);
     EXPECT_TRUE(rows.empty());
+    EXPECT_EQ(co_await lowest_mined(pool, "node-a", kChain), 11);
+    EXPECT_EQ(co_await lowest_mined(pool, "node-c", kChain), std::nullopt);
+    // What has ended is no longer found.
+    for (const auto& id : {a[1], a[3]}) end(id);
+    rows = co_await mined_between(pool, "node-a", kChain, {.to = 12}, {}, 10);
+    EXPECT_EQ(places(rows), "1:0 3:0");
+    EXPECT_EQ(co_await lowest_mined(pool, "node-a", kChain), 12);
   });
 }
 

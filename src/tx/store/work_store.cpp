@@ -9,9 +9,10 @@ using pg::Statement;
 
 namespace {
 
-#define FENCEPOST_MATCH_COLUMNS(token)                                                                        \
-  "t.chain_id, t.signer, " token ", t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS attempt_hash, a.kind " \
-  "AS attempt_kind, t.receipt_hash, t.announced_block, t.announced_hash, t.withdrawn, extract(epoch FROM "    \
+#define FENCEPOST_MATCH_COLUMNS(token)                                                                     \
+  "t.chain_id, t.signer, " token                                                                           \
+  ", t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS attempt_hash, a.kind "                           \
+  "AS attempt_kind, t.receipt_hash, t.announced_block, t.announced_hash, t.withdrawn, extract(epoch FROM " \
   "clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
 
 Match read_match(const pg::Row& row) {
@@ -36,12 +37,14 @@ std::vector<Match> read_matches(const pg::ResultSet& rows) {
 
 }  // namespace
 
-// A nonce that waits for its retry delays the signer's higher ones, which could not be mined before it: `ready` is false
-// from the first nonce that is not due. The signer that has waited longest comes first, even where the limit cuts off.
-const Statement sql::kDueSubmits{"tx_due_submits", R"(
+// A nonce that waits for its retry delays the signer's higher ones, which could not be mined before it: `ready` is
+// false from the first nonce that is not due. The signer that has waited longest comes first, even where the limit cuts
+// off.
+#define FENCEPOST_DUE_SUBMITS(signers) \
+  R"(
   WITH due AS MATERIALIZED (
     SELECT l.token, t.*
-      FROM )" FENCEPOST_LED_SIGNERS R"(
+      FROM )" signers R"(
      CROSS JOIN LATERAL (SELECT t.*,
                                 bool_and(t.next_resubmit_at <= statement_timestamp()) OVER (ORDER BY t.nonce) AS ready,
                                 min(t.next_resubmit_at) OVER () AS since
@@ -50,7 +53,7 @@ const Statement sql::kDueSubmits{"tx_due_submits", R"(
                                    FROM tx_open AS t
                                   WHERE t.chain_id = l.chain_id
                                     AND t.signer = l.signer
-                                    AND t.nonce >= l.first_open
+                                    AND t.nonce >= l.first_unmined
                                     AND t.state = 'ALLOCATED'
                                     AND t.receipt_block IS NULL
                                   ORDER BY t.nonce
@@ -67,11 +70,19 @@ const Statement sql::kDueSubmits{"tx_due_submits", R"(
                          FROM tx_attempt AS a
                         WHERE a.chain_id = d.chain_id AND a.tx_hash = d.tx_hash
                         LIMIT 1) AS a ON true
-   ORDER BY d.since, d.signer, d.nonce)"};
+   ORDER BY d.since, d.signer, d.nonce)"
+const Statement sql::kDueSubmits{"tx_due_submits", FENCEPOST_DUE_SUBMITS(FENCEPOST_LED_SIGNERS)};
+const Statement sql::kDueSubmitsOf{"tx_due_submits_of", FENCEPOST_DUE_SUBMITS(FENCEPOST_LED_AMONG("$4"))};
+#undef FENCEPOST_DUE_SUBMITS
 
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                              std::size_t limit) {
-  const auto rows = co_await pool.query(sql::kDueSubmits, node, chain_id, limit);
+                                              std::optional<std::vector<std::string>> signers, std::size_t limit) {
+  pg::ResultSet rows;
+  if (signers) {
+    rows = co_await pool.query(sql::kDueSubmitsOf, node, chain_id, limit, *signers);
+  } else {
+    rows = co_await pool.query(sql::kDueSubmits, node, chain_id, limit);
+  }
   std::vector<DueSubmit> out;
   for (const auto row : rows) {
     out.push_back({.lease = read_lease(row),
@@ -91,17 +102,13 @@ awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, 
 }
 
 const Statement sql::kMatchAttempts{"tx_match_attempts", R"(
-  SELECT )" FENCEPOST_MATCH_COLUMNS("l.token") R"(
+  SELECT )" FENCEPOST_MATCH_COLUMNS("l.fencing_token AS token") R"(
     FROM unnest($3::text[]) AS hash
    CROSS JOIN LATERAL (SELECT * FROM tx_attempt AS a WHERE a.chain_id = $2 AND a.tx_hash = hash LIMIT 1) AS a
    CROSS JOIN LATERAL (SELECT * FROM tx_open AS t WHERE t.tx_id = a.tx_id LIMIT 1) AS t
-   CROSS JOIN LATERAL (SELECT l.fencing_token AS token
-                         FROM signer_lease AS l
-                        WHERE l.chain_id = t.chain_id
-                          AND l.signer = t.signer
-                          AND l.owner_node = $1
-                          AND l.expires_at > clock_timestamp()
-                        LIMIT 1) AS l)"};
+   CROSS JOIN LATERAL )" FENCEPOST_LEASE_OF("t") R"( AS l
+   WHERE l.owner_node = $1
+     AND l.expires_at > clock_timestamp())"};
 
 awaitable<std::vector<Match>> match_attempts(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                              std::vector<std::string> hashes) {
@@ -117,7 +124,7 @@ const Statement sql::kStaleReceipts{"tx_stale_receipts", R"(
                            FROM tx_open AS t
                           WHERE t.chain_id = l.chain_id
                             AND t.signer = l.signer
-                            AND t.nonce >= l.first_open
+                            AND t.nonce >= l.first_unmined
                             AND t.receipt_block IS NULL
                             AND t.tx_hash IS NOT NULL
                             AND coalesce(t.last_receipt_check,
@@ -160,36 +167,32 @@ awaitable<> note_receipt_checks(pg::Pool& pool, std::vector<Uuid> tx_ids) {
 }
 
 MinedPlace place_of(const MinedTx& tx) {
-  return {tx.lease.key.signer, tx.nonce};
+  return {tx.block, tx.tx_id};
 }
 
 const Statement sql::kMinedBetween{"tx_mined_between", R"(
-  SELECT l.chain_id, l.signer, l.token, t.*
-    FROM )" FENCEPOST_LED_SIGNERS R"(
-   CROSS JOIN LATERAL (SELECT t.tx_id, t.state, t.nonce, t.tx_hash, t.succeeded, t.receipt_block, t.receipt_hash,
-                              t.announced_block, t.announced_hash, a.kind AS attempt_kind,
-                              extract(epoch FROM clock_timestamp() - m.created_at)::double precision AS age
-                         FROM tx_open AS t
-                        CROSS JOIN LATERAL (SELECT a.kind
-                                              FROM tx_attempt AS a
-                                             WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
-                                             LIMIT 1) AS a
-                        CROSS JOIN LATERAL (SELECT m.created_at FROM managed_tx AS m WHERE m.tx_id = t.tx_id LIMIT 1) AS m
-                        WHERE t.chain_id = l.chain_id
-                          AND t.signer = l.signer
-                          AND t.nonce >= l.first_open
-                          AND (l.signer > $5 OR t.nonce > $6)
-                          AND t.receipt_block BETWEEN $3 AND $4
-                        ORDER BY t.nonce
-                        LIMIT $7) AS t
-   WHERE l.signer >= $5
-   ORDER BY l.signer, t.nonce
+  SELECT t.*, l.fencing_token AS token, a.kind AS attempt_kind,
+         extract(epoch FROM clock_timestamp() - m.created_at)::double precision AS age
+    FROM tx_receipt AS r
+   CROSS JOIN LATERAL (SELECT * FROM tx_open AS t WHERE t.tx_id = r.tx_id LIMIT 1) AS t
+   CROSS JOIN LATERAL )" FENCEPOST_LEASE_OF("t") R"( AS l
+   CROSS JOIN LATERAL (SELECT a.kind
+                         FROM tx_attempt AS a
+                        WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
+                        LIMIT 1) AS a
+   CROSS JOIN LATERAL (SELECT m.created_at FROM managed_tx AS m WHERE m.tx_id = t.tx_id LIMIT 1) AS m
+   WHERE l.owner_node = $1
+     AND l.expires_at > clock_timestamp()
+     AND r.chain_id = $2
+     AND r.receipt_block BETWEEN $3 AND $4
+     AND (r.receipt_block, r.tx_id) > ($5, $6::uuid)
+   ORDER BY r.receipt_block, r.tx_id
    LIMIT $7)"};
 
 awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               MinedBlocks blocks, MinedPlace after, std::size_t limit) {
-  const auto rows = co_await pool.query(sql::kMinedBetween, node, chain_id, blocks.from, blocks.to, after.signer,
-                                        after.nonce, limit);
+  const auto rows =
+      co_await pool.query(sql::kMinedBetween, node, chain_id, blocks.from, blocks.to, after.block, after.tx_id, limit);
   std::vector<MinedTx> out;
   for (const auto row : rows) {
     out.push_back({.lease = read_lease(row),
@@ -207,6 +210,18 @@ awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, 
   co_return out;
 }
 
+const Statement sql::kLowestMined{"tx_lowest_mined", R"(
+  SELECT min(t.block) AS block
+    FROM )" FENCEPOST_LED_SIGNERS R"(
+   CROSS JOIN LATERAL (SELECT min(t.receipt_block) AS block
+                         FROM tx_open AS t
+                        WHERE t.chain_id = l.chain_id AND t.signer = l.signer) AS t)"};
+
+awaitable<std::optional<std::int64_t>> lowest_mined(pg::Pool& pool, std::string node, std::int64_t chain_id) {
+  const auto rows = co_await pool.query(sql::kLowestMined, node, chain_id);
+  co_return rows.one().get<std::optional<std::int64_t>>("block");
+}
+
 // The previous nonce is mined or ended, or it is of another sender.
 const Statement sql::kOpenHeads{"tx_open_heads", R"(
   SELECT l.chain_id, l.signer, l.token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash, t.withdrawn,
@@ -218,7 +233,7 @@ const Statement sql::kOpenHeads{"tx_open_heads", R"(
                          FROM tx_open AS t
                         WHERE t.chain_id = l.chain_id
                           AND t.signer = l.signer
-                          AND t.nonce >= l.first_open
+                          AND t.nonce >= l.first_unmined
                           AND t.receipt_block IS NULL
                         ORDER BY t.nonce
                         LIMIT 1) AS t

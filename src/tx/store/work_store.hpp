@@ -21,10 +21,12 @@ namespace fencepost::tx {
 
 namespace sql {
 extern const pg::Statement kDueSubmits;
+extern const pg::Statement kDueSubmitsOf;
 extern const pg::Statement kMatchAttempts;
 extern const pg::Statement kStaleReceipts;
 extern const pg::Statement kNoteChecks;
 extern const pg::Statement kMinedBetween;
+extern const pg::Statement kLowestMined;
 extern const pg::Statement kOpenHeads;
 }  // namespace sql
 
@@ -44,9 +46,9 @@ struct DueSubmit {
   std::int64_t claims = 0;  // number of claims of that attempt
 };
 // At most `limit` transactions, each signer's in nonce order and without a gap: a transaction that is not due yet
-// delays the signer's higher nonces.
+// delays the signer's higher nonces. Looks only at `signers`; nullopt: at all that the node leads.
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                              std::size_t limit);
+                                              std::optional<std::vector<std::string>> signers, std::size_t limit);
 
 // An open transaction of ours that has an attempt among the given hashes.
 struct Match {
@@ -91,13 +93,18 @@ struct MinedBlocks {
 };
 // The end of a page. By default, the position before everything.
 struct MinedPlace {
-  std::string signer;
-  std::int64_t nonce = -1;
+  std::int64_t block = -1;
+  Uuid tx_id;
 };
 MinedPlace place_of(const MinedTx& tx);
-// Transactions that were mined in `blocks`, by signer and nonce: the first `limit` after `after`.
+// Transactions that were mined in `blocks`, in the order of the blocks: the first `limit` after `after`. Reads the
+// receipts of ended transactions in these blocks, too, so `blocks` should begin where something is left to do.
 awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               MinedBlocks blocks, MinedPlace after, std::size_t limit);
+
+// The lowest block in which a transaction is that is not final; nullopt when there is none. Reads everything that is
+// open.
+awaitable<std::optional<std::int64_t>> lowest_mined(pg::Pool& pool, std::string node, std::int64_t chain_id);
 
 // The signer's lowest nonce without a receipt.
 struct OpenHead {

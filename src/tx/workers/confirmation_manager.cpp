@@ -13,6 +13,7 @@ namespace fencepost::tx {
 namespace {
 
 constexpr std::size_t kMinedAtOnce = 1'000;
+constexpr std::chrono::seconds kFindInterval{30};
 constexpr std::size_t kListLimit = 512;  // blocks in a stored list, for rules that take hundreds
 
 OpenTx to_open_tx(const MinedTx& tx) {
@@ -48,8 +49,13 @@ awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {
   undone_ = Undone{std::min(ancestor, undone_ ? undone_->above : ancestor), highest_head_};
 }
 
+void ConfirmationManager::on_mined(std::int64_t block) {
+  stored_since_ = std::min(stored_since_, block);
+}
+
 void ConfirmationManager::on_taken() {
   unchecked_ = true;
+  find_again_ = true;
   worker_.wake();
 }
 
@@ -61,8 +67,8 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
   const MinedBlocks blocks{.from = window.empty() ? 0 : window.bottom()->number};
   MinedPlace after;
   for (bool more = true; more;) {
-    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), blocks, after,
-                                              kMinedAtOnce);
+    const auto mined =
+        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), blocks, after, kMinedAtOnce);
     const auto* head = window.head();
     if (head == nullptr) co_return;
     std::vector<Step> steps;
@@ -127,29 +133,60 @@ awaitable<Worker::Next> ConfirmationManager::advance() {
   co_return Worker::Next::kRest;
 }
 
+// Asks PostgreSQL now and then, so that a wrong bound in memory costs time and nothing else.
+awaitable<std::int64_t> ConfirmationManager::lowest_unfinished() {
+  const auto now = SteadyClock::real().now();
+  if (find_again_ || now - found_at_ >= kFindInterval) {
+    find_again_ = false;  // may be set again during the query
+    found_at_ = now;
+    stored_since_ = kNoBlock;
+    try {
+      unfinished_from_ =
+          (co_await lowest_mined(chain_.database.pool(), chain_.node(), chain_.chain_id())).value_or(kNoBlock);
+    } catch (const std::exception&) {
+      find_again_ = true;
+      throw;
+    }
+  }
+  unfinished_from_ = std::min(unfinished_from_, std::exchange(stored_since_, kNoBlock));
+  co_return unfinished_from_;
+}
+
 awaitable<> ConfirmationManager::finish(evm::FinalBlock final) {
+  const auto from = co_await lowest_unfinished();
+  if (from > final.number) co_return;
+  auto left = final.number + 1;  // the lowest block with something left to do
   Asked asked;
   MinedPlace after;
   for (bool more = true; more;) {
     const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                              {.to = final.number}, after, kMinedAtOnce);
+                                              {.from = from, .to = final.number}, after, kMinedAtOnce);
     std::vector<Step> steps;
-    std::vector<double> ages;
+    std::vector<const MinedTx*> stepped;
     for (const auto& tx : mined) {
       const auto canonical = co_await is_canonical(tx, final, asked);
       if (auto step = judge(tx, final, canonical)) {
-        if (step->ends()) ages.push_back(static_cast<double>(tx.age.count()) / 1000.0);
         steps.push_back(std::move(*step));
+        stepped.push_back(&tx);
+      } else {
+        left = std::min(left, tx.block);
       }
     }
     more = mined.size() == kMinedAtOnce;
     if (more) after = place_of(mined.back());
     const bool any = !steps.empty();
     if (any) test_point("confirmations.ready");
-    co_await chain_.apply(std::move(steps));
+    const auto outcomes = co_await chain_.apply(steps);
     if (any) test_point("confirmations.committed");
-    for (const auto age : ages) create_to_final_.Observe(age);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto& tx = *stepped[i];
+      if (outcomes[i] != StepOutcome::kDone) left = std::min(left, tx.block);
+      if (outcomes[i] == StepOutcome::kDone && steps[i].ends()) {
+        create_to_final_.Observe(static_cast<double>(tx.age.count()) / 1000.0);
+      }
+    }
   }
+  unfinished_from_ = left;
 }
 
 // Checks the node's own branch. Where a tag decides finality, the endpoint that answered for the tag must agree.

@@ -2,6 +2,7 @@
 // whose block was orphaned (newFork), and reports when a reorg orphans even a final block.
 #pragma once
 
+#include <limits>
 #include <map>
 
 #include "runtime/worker.hpp"
@@ -21,6 +22,8 @@ class ConfirmationManager {
   // A reorg removed the blocks above `ancestor`: withdraws the receipts in them. Requires: called before the new blocks
   // are matched.
   awaitable<> on_reorg(std::int64_t ancestor);
+  // A receipt in this block was stored.
+  void on_mined(std::int64_t block);
   // This node took over signers: blocks of their stored receipts may have been orphaned while no node checked.
   void on_taken();
 
@@ -31,6 +34,7 @@ class ConfirmationManager {
   awaitable<Worker::Next> advance();
   awaitable<> withdraw_dead(bool head_went_back);
   awaitable<> finish(evm::FinalBlock final);
+  awaitable<std::int64_t> lowest_unfinished();
   awaitable<> look_for_violations(const evm::FinalBlock& final);
   awaitable<> tell_progress(std::int64_t final_number);
   awaitable<std::optional<bool>> is_canonical(const MinedTx& tx, const evm::FinalBlock& final, Asked& asked);
@@ -50,6 +54,13 @@ class ConfirmationManager {
   };
   std::optional<Undone> undone_;  // where ended transactions may have been undone
   std::int64_t highest_head_ = 0;
+
+  static constexpr auto kNoBlock = std::numeric_limits<std::int64_t>::max();
+  // The lowest block with an open transaction, without those whose receipts were stored since: stored_since_ has them.
+  std::int64_t unfinished_from_ = kNoBlock;
+  std::int64_t stored_since_ = kNoBlock;
+  bool find_again_ = true;  // unfinished_from_ may be wrong
+  SteadyClock::TimePoint found_at_;
   bool first_look_ = true;
   bool unchecked_ = true;                 // there may be receipts that this process did not store
   std::optional<std::string> told_head_;  // progress was announced up to this head

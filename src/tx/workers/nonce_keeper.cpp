@@ -97,7 +97,7 @@ void NonceKeeper::note(const ChainNonce& seen, const CursorResult& result) {
                                                        {"nodeId", chain_.node()},
                                                        {"fencingToken", seen.lease.fencing_token},
                                                        {"nextNonce", result.next_nonce}});
-      chain_.wake_promoter();
+      chain_.wake_promoter(std::vector{signer});
       return;
     case CursorOutcome::kAdvanced:
       log::info("another sender used a shared signer", {{"signer", signer},

@@ -10,37 +10,49 @@ namespace fencepost::tx {
 namespace {
 
 constexpr std::size_t kSignersPerCommit = 256;
+constexpr std::chrono::seconds kPromoteInterval{1};
 
 }  // namespace
 
 Promoter::Promoter(ChainContext& chain)
     : chain_(chain),
+      hints_(kPromoteInterval),
       worker_(
           chain.home,
           {.name = "tx_promoter",
            .chain = chain.evm_chain.name(),
-           .interval = std::chrono::seconds(1),
+           .interval = kPromoteInterval,
            .stop_grace = ChainContext::kStopGrace},
           [this] { return promote_waiting(); }, chain.metrics) {}
 
+std::vector<SignerLease> Promoter::leases_of(const SignerHint& hint) const {
+  if (!hint) return chain_.leases.held_on(chain_.chain_id());
+  std::vector<SignerLease> out;
+  for (const auto& signer : *hint) {
+    if (const auto lease = chain_.leases.held({chain_.chain_id(), signer})) out.push_back(*lease);
+  }
+  return out;
+}
+
 awaitable<Worker::Next> Promoter::promote_waiting() {
+  const auto hint = hints_.take();
   std::unordered_map<SignerKey, Allotment> by_key;
   std::vector<Allotment> held;
-  for (const auto& lease : chain_.leases.held_on(chain_.chain_id())) {
+  for (const auto& lease : leases_of(hint)) {
     held.push_back({lease, chain_.options.window_of(lease.key.signer)});
     by_key.emplace(lease.key, held.back());
   }
   if (held.empty()) co_return Worker::Next::kRest;
 
   const auto waiting = co_await signers_waiting(chain_.database.pool(), std::move(held));
-  std::int64_t promoted = 0;
+  std::vector<std::string> numbered;  // signers
   for (std::size_t begin = 0; begin < waiting.size(); begin += kSignersPerCommit) {
     std::vector<Allotment> allotments;
     for (auto i = begin; i < std::min(begin + kSignersPerCommit, waiting.size()); ++i) {
       allotments.push_back(by_key.at(waiting[i]));
     }
     for (const auto& one : co_await promote(chain_.database.pool(), chain_.node(), std::move(allotments))) {
-      ++promoted;
+      numbered.push_back(one.key.signer);
       log::info("nonce assigned", {{"txId", one.tx_id.to_string()},
                                    {"signer", one.key.signer},
                                    {"nodeId", chain_.node()},
@@ -49,7 +61,7 @@ awaitable<Worker::Next> Promoter::promote_waiting() {
     }
     test_point("promoter.committed");
   }
-  if (promoted > 0) chain_.wake_submitter();
+  if (!numbered.empty()) chain_.wake_submitter(std::move(numbered));
   co_return Worker::Next::kRest;
 }
 

@@ -12,12 +12,17 @@ class Promoter {
 
   void start() { worker_.start(); }
   awaitable<> stop() { return worker_.stop(); }
-  void wake() { worker_.wake(); }
+  void wake(const SignerHint& hint) {
+    hints_.add(hint);
+    worker_.wake();
+  }
 
  private:
   awaitable<Worker::Next> promote_waiting();
+  std::vector<SignerLease> leases_of(const SignerHint& hint) const;
 
   ChainContext& chain_;
+  SignerHints hints_;
   Worker worker_;
 };
 

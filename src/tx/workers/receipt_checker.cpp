@@ -147,15 +147,17 @@ awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_onc
   const auto outcomes = co_await chain_.apply(std::move(steps));
   test_point("receipts.committed");
   std::size_t done = 0;
+  std::vector<std::string> mined;
   for (std::size_t k = 0; k < outcomes.size(); ++k) {
     auto& one = found[place[k]];
     if (outcomes[k] == StepOutcome::kMoved) moved.push_back(std::move(one));
     if (outcomes[k] != StepOutcome::kDone) continue;
     ++done;
+    mined.push_back(one.first.lease.key.signer);
     if (one.first.since_submit) submit_to_mined_.Observe(static_cast<double>(one.first.since_submit->count()) / 1000.0);
   }
   count("found", done);
-  chain_.wake_promoter();
+  chain_.wake_promoter(std::move(mined));
   co_return moved;
 }
 

@@ -166,7 +166,7 @@ awaitable<bool> StuckWatcher::examine(OpenHead head, std::int64_t nonce_at_head,
   steps.push_back(std::move(*step));
   const auto outcomes = co_await chain_.apply(std::move(steps));
   test_point("heads.committed");
-  chain_.wake_promoter();
+  chain_.wake_promoter(std::vector{head.lease.key.signer});
   chain_.wake_resubmitter();
   co_return decision.verdict == Verdict::kConsumedElsewhere&& outcomes.front() == StepOutcome::kDone;
 }

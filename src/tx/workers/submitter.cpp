@@ -11,6 +11,7 @@ namespace fencepost::tx {
 namespace {
 
 constexpr std::size_t kSubmitsAtOnce = 1'000;
+constexpr std::chrono::seconds kSubmitInterval{1};
 
 // Whether to sign: never signed yet, or the fee was refused and no endpoint can have the transaction.
 bool needs_signing(const DueSubmit& due) {
@@ -24,11 +25,12 @@ bool needs_signing(const DueSubmit& due) {
 Submitter::Submitter(ChainContext& chain)
     : chain_(chain),
       fees_(make_fee_policy(chain.connector, chain.follower, chain.options.fees)),
+      hints_(kSubmitInterval),
       worker_(
           chain.home,
           {.name = "tx_submitter",
            .chain = chain.evm_chain.name(),
-           .interval = std::chrono::seconds(1),
+           .interval = kSubmitInterval,
            .stop_grace = ChainContext::kStopGrace},
           [this] { return submit_due(); }, chain.metrics) {
   count(to_string(evm::SubmitClass::kAccepted), 0);
@@ -42,9 +44,12 @@ void Submitter::count(std::string_view result, std::size_t n) {
 }
 
 awaitable<Worker::Next> Submitter::submit_due() {
-  auto due = co_await due_submits(chain_.database.pool(), chain_.node(), chain_.chain_id(), kSubmitsAtOnce);
+  const auto hint = hints_.take();
+  if (hint && hint->empty()) co_return Worker::Next::kRest;
+  auto due = co_await due_submits(chain_.database.pool(), chain_.node(), chain_.chain_id(), hint, kSubmitsAtOnce);
   if (due.empty()) co_return Worker::Next::kRest;
   const bool full = due.size() == kSubmitsAtOnce;
+  if (full) hints_.add(hint);
   std::vector<DueSubmit> fresh, again;
   for (auto& tx : due) (needs_signing(tx) ? fresh : again).push_back(std::move(tx));
 

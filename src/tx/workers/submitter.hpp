@@ -22,7 +22,10 @@ class Submitter {
 
   void start() { worker_.start(); }
   awaitable<> stop() { return worker_.stop(); }
-  void wake() { worker_.wake(); }
+  void wake(const SignerHint& hint) {
+    hints_.add(hint);
+    worker_.wake();
+  }
 
  private:
   struct Priced {
@@ -63,6 +66,7 @@ class Submitter {
 
   ChainContext& chain_;
   std::unique_ptr<FeePolicy> fees_;
+  SignerHints hints_;
   Worker worker_;
 };
 
