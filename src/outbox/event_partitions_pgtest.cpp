@@ -120,7 +120,7 @@ TEST_F(EventPartitions, ten_nodes_may_add_months_at_once) {
   {
     std::vector<std::jthread> nodes;
     for (int i = 0; i < 10; ++i) {
-      nodes.emplace_back([&] { complete += add_months().months_ahead == 3 ? 1 : 0; });
+      nodes.emplace_back([&] { EXPECT_NO_THROW(complete += add_months().months_ahead == 3 ? 1 : 0); });
     }
   }
   EXPECT_EQ(complete, 10);
@@ -246,7 +246,7 @@ TEST_F(EventPartitions, a_detached_month_is_dropped_when_it_is_expired) {
 }
 
 TEST_F(EventPartitions, a_table_of_another_program_with_such_a_name_is_left_alone) {
-  db_.exec("CREATE TABLE event_2001_02 (id int)");
+  db_.exec("CREATE TABLE event_2001_02 (id int PRIMARY KEY CHECK (id > 0))");
   EXPECT_EQ(remove_expired().expired, 0U);
   EXPECT_TRUE(exists("event_2001_02"));
 }
