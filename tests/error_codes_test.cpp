@@ -92,6 +92,7 @@ const Codes kNeverAnswered = {
     "listen_failed",
     "no_cluster_user",
     "no_endpoints",
+    "no_event_partition",
     "port_taken",
     "postgres_missing",
     "socket_dir_not_ours",

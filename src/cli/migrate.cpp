@@ -1,7 +1,10 @@
-// `fencepost migrate`: brings the database's schema up to date.
+// `fencepost migrate`: brings the database's schema up to date, and adds the coming months of the event log.
+#include <cstdio>
+
 #include <fmt/format.h>
 
 #include "node/database_session.hpp"
+#include "outbox/event_partitions.hpp"
 #include "pg/migrations.hpp"
 
 #include "cli/database.hpp"
@@ -11,12 +14,25 @@
 namespace fencepost::cli {
 namespace {
 
+// For nodes whose role does not own the table event; nodes that own it add the months themselves.
+awaitable<Result<std::vector<std::string>>> migrate_and_add_months(pg::Connector& connector,
+                                                                   std::chrono::milliseconds retention) {
+  auto applied = co_await pg::migrate(connector, pg::embedded_migrations());
+  if (!applied) co_return applied;
+  const auto report = co_await outbox::add_event_months(connector, {.retention = retention});
+  if (report.months_ahead < outbox::kMonthsAhead) {
+    fmt::print(stderr, "warning: the event log has only {} months ahead; run this as the owner of the table event\n",
+               report.months_ahead);
+  }
+  co_return applied;
+}
+
 int migrate(const ConfigFlags& flags) {
   const auto database = need_database(flags);
   if (!database) return report(database.error());
   const auto outcome = at_database(*database, [&] {
     pg::Connector connector(session_options(database->config));
-    return run_blocking(pg::migrate(connector, pg::embedded_migrations()));
+    return run_blocking(migrate_and_add_months(connector, database->config.events.retention));
   });
   if (!outcome) return report(outcome.error());
   const auto& applied = *outcome;

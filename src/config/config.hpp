@@ -66,6 +66,11 @@ struct LogConfig {
   std::string file;  // empty: stderr
 };
 
+// The log of history and events (outbox/event_partitions.hpp).
+struct EventsConfig {
+  std::chrono::milliseconds retention = std::chrono::days{365};
+};
+
 // The fees of the policy `fixed`: a gas price, or cap and tip.
 struct FixedFees {
   std::optional<Uint256> gas_price;
@@ -122,6 +127,7 @@ struct Config {
   HttpConfig http;
   RuntimeConfig runtime;
   LogConfig log;
+  EventsConfig events;
   tx::TxOptions tx;
   tx::LeaseOptions lease;
   transfer::TransferOptions transfer;

@@ -76,6 +76,10 @@ std::vector<Key> node_keys() {
       key("log.level", at(&Config::log, &LogConfig::level), kLogLevel, "The lowest level of the lines to write."),
       key("log.format", at(&Config::log, &LogConfig::format), kLogFormat, "Lines for people or for machines."),
       key("log.file", at(&Config::log, &LogConfig::file), Text{4096}, "File to append to; standard error if not set."),
+
+      key("events.retention", at(&Config::events, &EventsConfig::retention),
+          Duration{std::chrono::days(1), std::chrono::days(10'000)},
+          "How long to keep history and events. Whole months are removed, so rows stay up to a month longer."),
   };
 }
 

@@ -64,6 +64,7 @@ TEST(config_keys, each_key_has_a_member_of_its_own) {
   const std::vector<std::string> samples{"7",
                                          "7ms",
                                          "2s",
+                                         "90d",
                                          std::string(64, '1'),
                                          "0x00000000000000000000000000000000000000aa",
                                          "text2",

@@ -230,6 +230,27 @@ Finding assess_listen(ListenMode configured, pg::Listener::Mode mode) {
   std::unreachable();
 }
 
+Finding assess_event_log(const outbox::EventPartitionReport& report) {
+  constexpr auto kEvents = "events";
+  constexpr auto kAddMonths = "run 'fencepost migrate' as the owner of the table event; nodes that own it do so hourly";
+  if (!report.has_current_month) {
+    return failed(kEvents, "the table event has no partition for this month: every step is refused", kAddMonths);
+  }
+  if (report.months_ahead < outbox::kMonthsAhead) {
+    return warned(kEvents,
+                  fmt::format("the table event has {} of {} months ahead", report.months_ahead, outbox::kMonthsAhead),
+                  kAddMonths);
+  }
+  if (report.expired > 0) {
+    return warned(
+        kEvents, fmt::format("{} months are older than events.retention", report.expired),
+        "look for a long transaction in pg_stat_activity, and that a node runs as the owner of the table event");
+  }
+  const auto since = to_rfc3339(report.since.value_or(TimePoint{})).substr(0, 7);
+  return passed(kEvents,
+                fmt::format("the log is complete since {}, and has {} months ahead", since, report.months_ahead));
+}
+
 std::vector<std::string> tables_created_by(std::string_view sql) {
   std::vector<std::string> tables;
   for (auto word = next_word(sql); !word.empty(); word = next_word(sql)) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "outbox/event_partitions.hpp"
 #include "pg/listener.hpp"
 #include "pg/migrations.hpp"
 
@@ -40,6 +41,7 @@ struct DatabaseFacts {
   double notification_queue = 0;                   // 0 empty, 1 full
   bool fsync = true;
   bool synchronous_commit = true;
+  std::optional<outbox::EventPartitionReport> event_log;  // none: the schema is not current
 };
 
 // The failures, or one "ok" finding with the facts if nothing fails; then the warnings.
@@ -53,6 +55,9 @@ Finding assess_unreachable(std::string_view reason);
 
 // `mode` is the mode that a Listener reached; kConnecting: it had not connected when the time was up.
 Finding assess_listen(ListenMode configured, pg::Listener::Mode mode);
+
+// Whether the log of events has its months: those to come, and none that should be gone.
+Finding assess_event_log(const outbox::EventPartitionReport& report);
 
 // The tables that a migration's SQL creates, in order.
 std::vector<std::string> tables_created_by(std::string_view sql);

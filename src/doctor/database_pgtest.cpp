@@ -66,12 +66,40 @@ class Role {
 TEST(doctor_database, a_migrated_database_passes) {
   const TestDatabase db(Template::kMigrated);
   const auto findings = check(db.dsn());
-  ASSERT_EQ(findings.size(), 3U) << text_of(findings);
+  ASSERT_EQ(findings.size(), 4U) << text_of(findings);
   EXPECT_EQ(findings[0].status, Status::kOk);
   EXPECT_TRUE(findings[0].detail.starts_with("PostgreSQL 1")) << findings[0].detail;
   EXPECT_NE(findings[0].detail.find(", primary, schema current (0"), std::string::npos) << findings[0].detail;
   EXPECT_EQ(findings[1], no_fsync());
-  EXPECT_EQ(findings[2], passed("listen", "notifications arrive"));
+  EXPECT_EQ(findings[2].check, "events");
+  EXPECT_EQ(findings[2].status, Status::kOk) << text_of(findings);
+  EXPECT_EQ(findings[3], passed("listen", "notifications arrive"));
+}
+
+TEST(doctor_database, a_log_without_this_month_fails) {
+  const TestDatabase db(Template::kMigrated);
+  db.exec("DO $$ BEGIN EXECUTE 'DROP TABLE event_' || to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM'); END $$");
+  const auto findings = check(db.dsn());
+  EXPECT_EQ(findings[2].status, Status::kFail) << text_of(findings);
+  EXPECT_NE(findings[2].detail.find("no partition for this month"), std::string::npos);
+}
+
+TEST(doctor_database, a_month_that_is_older_than_the_retention_is_a_warning) {
+  const TestDatabase db(Template::kMigrated);
+  db.exec("SELECT event_add_month('2001-02-03Z')");
+  const auto findings = check(db.dsn());
+  EXPECT_EQ(findings[2].status, Status::kWarn) << text_of(findings);
+  EXPECT_EQ(findings[2].detail, "1 months are older than events.retention");
+}
+
+// Rows of the log are never changed, so a node does not need these rights.
+TEST(doctor_database, a_role_that_cannot_change_the_log_passes) {
+  const TestDatabase db(Template::kMigrated);
+  const Role role(db);
+  db.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO " + role.name());
+  db.exec("REVOKE UPDATE, DELETE ON event FROM " + role.name());
+  const auto findings = check(role.dsn());
+  EXPECT_FALSE(any_failed(findings)) << text_of(findings);
 }
 
 TEST(doctor_database, the_check_changes_nothing_in_the_database) {

@@ -57,6 +57,7 @@ constexpr pg::Statement kTableRights{"doctor_table_rights", R"(
 constexpr pg::Statement kClock{"doctor_clock", "SELECT clock_timestamp()"};
 
 constexpr std::string_view kHistoryTable = "schema_migration";
+constexpr std::string_view kLogTable = "event";
 
 pg::ConnectOptions doctor_session(const Config& config) {
   auto options = session_options(config);
@@ -87,14 +88,16 @@ void read_server(const pg::Row& row, DatabaseFacts& facts) {
   facts.synchronous_commit = row.get<bool>("synchronous_commit");
 }
 
-// A node reads the migration history and inserts into it while it migrates; it never updates or deletes a row.
+// A node reads the migration history and inserts into it while it migrates; it never updates or deletes a row of it or
+// of the log of events.
 TableRights read_rights(const pg::Row& row, bool migrating) {
   TableRights rights{row.get<std::string>("name"), {}};
   const bool history = rights.table == kHistoryTable;
   if (row.get<bool>("no_select")) rights.missing.emplace_back("SELECT");
   if (row.get<bool>("no_insert") && (!history || migrating)) rights.missing.emplace_back("INSERT");
-  if (row.get<bool>("no_update") && !history) rights.missing.emplace_back("UPDATE");
-  if (row.get<bool>("no_delete") && !history) rights.missing.emplace_back("DELETE");
+  const bool append_only = history || rights.table == kLogTable;
+  if (row.get<bool>("no_update") && !append_only) rights.missing.emplace_back("UPDATE");
+  if (row.get<bool>("no_delete") && !append_only) rights.missing.emplace_back("DELETE");
   return rights;
 }
 
@@ -121,7 +124,7 @@ awaitable<> ask_clock(pg::Pool& pool, DatabaseFacts& facts) {
   }
 }
 
-awaitable<DatabaseFacts> gather(pg::Pool& pool) {
+awaitable<DatabaseFacts> gather(pg::Pool& pool, std::chrono::milliseconds retention) {
   DatabaseFacts facts;
   const auto server = co_await pool.query(kServerFacts);
   read_server(server.one(), facts);
@@ -131,6 +134,10 @@ awaitable<DatabaseFacts> gather(pg::Pool& pool) {
   const auto rights = co_await pool.query(kTableRights, our_tables());
   for (const auto row : rights) facts.tables.push_back(read_rights(row, migrating));
   co_await ask_clock(pool, facts);
+  if (!facts.migrations) {
+    const auto partitions = co_await outbox::list_event_partitions(pool, retention);
+    facts.event_log = outbox::report_on(partitions);
+  }
   co_return facts;
 }
 
@@ -188,9 +195,11 @@ Findings check_database(const Config& config) {
   Findings findings;
   try {
     run_blocking(open_once(connector));  // the pool's error would hide libpq's reason
-    const auto facts = run_blocking(run_with_pool(connector, metrics, gather));
+    const auto ask = [&](pg::Pool& pool) { return gather(pool, config.events.retention); };
+    const auto facts = run_blocking(run_with_pool(connector, metrics, ask));
     const auto needed = connections_needed(config, std::thread::hardware_concurrency());
     findings = assess_database(facts, needed);
+    if (facts.event_log) findings.push_back(assess_event_log(*facts.event_log));
   } catch (const Exception& e) {
     findings.push_back(assess_unreachable(e.error().cause.empty() ? e.error().message : e.error().cause));
     findings.push_back(warned("listen", "not checked: the database did not answer", ""));

@@ -9,7 +9,7 @@
 
 namespace fencepost::doctor {
 
-// Findings of "database" and "listen". Changes nothing in the database.
+// Findings of "database", "events" and "listen". Changes nothing in the database.
 Findings check_database(const Config& config);
 
 // Why `dsn` is not a valid connection string; empty if it is valid. Never quotes the text: it may hold a password.

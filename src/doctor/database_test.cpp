@@ -176,6 +176,23 @@ TEST(doctor_database, missing_notifications_are_a_failure_unless_poll_only) {
   EXPECT_EQ(assess_listen(ListenMode::kPollOnly, Mode::kConnecting).status, Status::kOk);
 }
 
+TEST(doctor_database, the_log_of_events_needs_its_months) {
+  const outbox::EventPartitionReport healthy{
+      .has_current_month = true, .months_ahead = 3, .since = std::chrono::sys_days{std::chrono::year{2026} / 11 / 1}};
+  EXPECT_EQ(assess_event_log(healthy), passed("events", "the log is complete since 2026-11, and has 3 months ahead"));
+  auto report = healthy;
+  report.months_ahead = 2;
+  EXPECT_EQ(assess_event_log(report).status, Status::kWarn);
+  EXPECT_EQ(assess_event_log(report).detail, "the table event has 2 of 3 months ahead");
+  report = healthy;
+  report.expired = 2;
+  EXPECT_EQ(assess_event_log(report).status, Status::kWarn);
+  EXPECT_EQ(assess_event_log(report).detail, "2 months are older than events.retention");
+  report.has_current_month = false;
+  EXPECT_EQ(assess_event_log(report).status, Status::kFail);
+  EXPECT_NE(assess_event_log(report).fix.find("fencepost migrate"), std::string::npos);
+}
+
 TEST(doctor_database, finds_the_tables_of_a_migration) {
   EXPECT_EQ(tables_created_by("-- CREATE TABLE not_this\nCREATE TABLE a (id int);\n"
                               "create  table if not exists B_2(x text);\nCREATE UNLOGGED TABLE c ();\n"

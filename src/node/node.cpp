@@ -18,6 +18,7 @@
 #include "identity/api_key_store.hpp"
 #include "identity/key_authenticator.hpp"
 #include "node/routes.hpp"
+#include "outbox/event_log_keeper.hpp"
 #include "pg/database.hpp"
 #include "pg/error.hpp"
 #include "pg/listener.hpp"
@@ -111,6 +112,7 @@ class Node {
             runtime_.executor(0), {.name = "api_key_uses", .interval = 10s}, [this] { return save_key_uses(); },
             metrics_),
         statistics_(runtime_.executor(0), database_, metrics_),
+        event_log_(runtime_.executor(0), database_, config.events.retention, metrics_),
         chains_(make_chains(config, {runtime_, database_, clock_, random_, metrics_})),
         transactions_({.runtime = runtime_,
                        .database = database_,
@@ -205,6 +207,8 @@ class Node {
     stops_.add("api key uses", [this](auto) { return stop_key_uses(); });
     statistics_.start();
     stops_.add("statistics", [this](auto) { return statistics_.stop(); });
+    event_log_.start();
+    stops_.add("event log", [this](auto) { return event_log_.stop(); });
     co_await for_all_chains(&evm::Chain::check_endpoints);
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
@@ -223,6 +227,7 @@ class Node {
   awaitable<Result<void>> prepare() {
     const auto applied = co_await pg::migrate(database_.connector(), pg::embedded_migrations());
     if (!applied) co_return fail(applied.error());
+    if (auto ready = co_await event_log_.prepare(); !ready) co_return ready;
     if (hooks_.prepare) co_await hooks_.prepare(database_.pool());
     co_await transactions_.join();
     co_return Result<void>{};
@@ -284,6 +289,7 @@ class Node {
   identity::KeyAuthenticator authenticator_;
   Worker key_uses_;
   pg::StatisticsKeeper statistics_;
+  outbox::EventLogKeeper event_log_;
   std::vector<std::unique_ptr<evm::Chain>> chains_;
   tx::TxManager transactions_;
   transfer::TransferManager transfers_;

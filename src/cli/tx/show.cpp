@@ -26,8 +26,7 @@ int get_tx(const TxFlags& flags) {
 int show_history(const TxFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  return show_answer(api->get(tx_target(flags.tx_id) + "/history"), flags.json,
-                     [](const boost::json::value& history) { return history_table(items_of(history)); });
+  return show_answer(api->get(tx_target(flags.tx_id) + "/history"), flags.json, history_text);
 }
 
 int list_txs(const TxListFlags& flags) {

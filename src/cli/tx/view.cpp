@@ -110,4 +110,10 @@ std::string history_table(const json::array& steps) {
   return table.text();
 }
 
+std::string history_text(const json::value& history) {
+  const bool truncated = text_at(history, "truncated") == "true";
+  return (truncated ? "Earlier steps are gone: they are older than events.retention.\n" : "") +
+         history_table(items_of(history));
+}
+
 }  // namespace fencepost::cli

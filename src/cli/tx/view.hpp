@@ -16,5 +16,7 @@ std::string tx_details(const boost::json::value& tx);
 // A table with one line per transaction.
 std::string tx_table(const boost::json::array& txs);
 std::string history_table(const boost::json::array& steps);
+// The answer of /history: a note if its first steps are gone, then the table.
+std::string history_text(const boost::json::value& history);
 
 }  // namespace fencepost::cli

@@ -77,5 +77,12 @@ TEST(tx_view, history_is_in_order_with_the_acting_node) {
             "2026-11-15 19:45:19.000  ALLOCATED  TRACKING (mined)  a-1   3      in block 5\n");
 }
 
+TEST(tx_view, a_history_whose_first_steps_are_gone_says_so) {
+  const auto table = history_table({});
+  EXPECT_EQ(history_text(json::parse(R"({"items": [], "nextCursor": null, "truncated": false})")), table);
+  EXPECT_EQ(history_text(json::parse(R"({"items": [], "nextCursor": null, "truncated": true})")),
+            "Earlier steps are gone: they are older than events.retention.\n" + table);
+}
+
 }  // namespace
 }  // namespace fencepost::cli

@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "http/errors.hpp"
 #include "http/list_answer.hpp"
+#include "outbox/event_partitions.hpp"
 #include "outbox/outbox_store.hpp"
 #include "tx/routes/handlers.hpp"
 
@@ -53,11 +54,15 @@ std::string subject_of(const ManagedTx& tx) {
   return "tx/" + tx.tx_id.to_string();
 }
 
-// A page of steps or events. The cursor is `seq`, their position in the log.
+// A page of steps or events. The cursor is `seq`, their position in the log. `truncated` says that the first rows are
+// gone: the log no longer has the month in which the transaction was created.
 template <class T>
-Response log_answer(const std::vector<T>& rows, std::size_t limit) {
-  return http::page_answer(
+awaitable<Response> log_answer(RoutesParts parts, TimePoint created_at, std::vector<T> rows, std::size_t limit) {
+  auto body = http::page_body(
       rows, limit, [](const T& row) { return to_json(row); }, [](const T& row) { return std::to_string(row.seq); });
+  const auto since = co_await outbox::event_log_since(parts.database.pool());
+  body["truncated"] = !since || created_at < *since;
+  co_return Response::json(200, std::move(body));
 }
 
 awaitable<Response> answer_with_attempts(RoutesParts parts, ManagedTx tx) {
@@ -108,16 +113,16 @@ awaitable<Response> get_tx_history(Request& request, RoutesParts parts) {
   const auto page = read_log_page(request, kMaxSteps);
   const auto found = co_await find_visible(parts.manager.service(), *request.principal(), request.param_uuid("txId"));
   if (!found) co_return Response::problem(found.error(), request);
-  const auto steps = co_await outbox::history_of(parts.database.pool(), subject_of(*found), page.limit + 1, page.after);
-  co_return log_answer(steps, page.limit);
+  auto steps = co_await outbox::history_of(parts.database.pool(), subject_of(*found), page.limit + 1, page.after);
+  co_return co_await log_answer(parts, found->created_at, std::move(steps), page.limit);
 }
 
 awaitable<Response> get_tx_events(Request& request, RoutesParts parts) {
   const auto page = read_log_page(request, kMaxSteps);
   const auto found = co_await find_visible(parts.manager.service(), *request.principal(), request.param_uuid("txId"));
   if (!found) co_return Response::problem(found.error(), request);
-  const auto events = co_await outbox::events_of(parts.database.pool(), subject_of(*found), page.limit + 1, page.after);
-  co_return log_answer(events, page.limit);
+  auto events = co_await outbox::events_of(parts.database.pool(), subject_of(*found), page.limit + 1, page.after);
+  co_return co_await log_answer(parts, found->created_at, std::move(events), page.limit);
 }
 
 awaitable<ManagedTx> wait_for(TxService& service, ManagedTx tx, std::optional<WaitQuery> wait) {
