@@ -24,17 +24,29 @@ UPDATE signer_lease
 -- The old name is in the statements with which an old node would acquire a lease: it must not keep one from a new node.
 ALTER TABLE signer_lease RENAME COLUMN updated_at TO renewed_at;
 
--- No index mentions a column that changes, and more than half of each page stays free: steps are HOT.
+-- Keys are ASCII: compare their bytes, which is faster than any other collation. Indexes are made anew below.
+DROP INDEX idx_signer_lease_owner_node, idx_managed_tx_signer_tx_id, uq_managed_tx_signer_nonce,
+           uq_managed_tx_signer_request_id;
+ALTER TABLE managed_tx DROP CONSTRAINT managed_tx_pkey;
+ALTER TABLE signer_lease ALTER COLUMN signer TYPE text COLLATE "C";
+ALTER TABLE signer_nonce_cursor ALTER COLUMN signer TYPE text COLLATE "C";
+ALTER TABLE managed_tx
+  ALTER COLUMN signer TYPE text COLLATE "C",
+  ALTER COLUMN request_id TYPE text COLLATE "C";
+ALTER TABLE tx_attempt ALTER COLUMN tx_hash TYPE text COLLATE "C";
+CREATE INDEX idx_signer_lease_owner_node ON signer_lease (owner_node);
+
+-- No index mentions a column that changes, and most of each page stays free: steps are HOT.
 CREATE TABLE tx_open (
   chain_id           bigint      NOT NULL,
-  signer             text        NOT NULL,
+  signer             text        COLLATE "C" NOT NULL,
   nonce              bigint      NOT NULL CHECK (nonce >= 0),
   tx_id              uuid        NOT NULL,
   state              text        NOT NULL,
   sub_state          text        NULL,
   error_message      text        NULL,
   retry_count        integer     NOT NULL DEFAULT 0,  -- failed tries since the last success
-  tx_hash            text        NULL,                -- of the attempt that counts
+  tx_hash            text        COLLATE "C" NULL,    -- of the attempt that counts
   first_submitted_at timestamptz NULL,
   last_submit_at     timestamptz NULL,
   next_resubmit_at   timestamptz NULL,                -- when the next broadcast, of either kind, is due
@@ -53,7 +65,7 @@ CREATE TABLE tx_open (
   CONSTRAINT tx_open_state_check CHECK (state IN ('ALLOCATED', 'TRACKING', 'STUCK')),
   CONSTRAINT tx_open_mined_has_a_block
     CHECK ((receipt_block IS NULL) = (receipt_hash IS NULL) AND (receipt_block IS NULL) = (succeeded IS NULL))
-) WITH (fillfactor = 40,
+) WITH (fillfactor = 25,
         autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 
 -- Written once, when the transaction is mined; removed and written again only by a reorg.
@@ -159,7 +171,15 @@ ALTER TABLE managed_tx
   DROP COLUMN fencing_token,
   DROP COLUMN updated_at;
 
+-- Pages of a signer's transactions, newest first: tx_id is in order of time.
+CREATE INDEX idx_managed_tx_signer_tx_id ON managed_tx (signer, tx_id);
+-- In this order, because of indexes that cost the same PostgreSQL takes the newest, and while the table is empty all cost the
+-- same: a plan made then must not use the wrong one.
 CREATE INDEX idx_managed_tx_waiting ON managed_tx (chain_id, signer, creation_seq) WHERE nonce IS NULL;
+CREATE UNIQUE INDEX uq_managed_tx_signer_nonce ON managed_tx (chain_id, signer, nonce) WHERE nonce IS NOT NULL;
+CREATE UNIQUE INDEX uq_managed_tx_signer_request_id ON managed_tx (chain_id, signer, request_id)
+  WHERE request_id IS NOT NULL;
+ALTER TABLE managed_tx ADD PRIMARY KEY (tx_id);
 
 -- Each transaction as it is now, whichever table says so. LIMIT 1 keeps the planner from joining whole tables, which
 -- looks cheap to it while they are empty.

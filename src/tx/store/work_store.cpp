@@ -42,24 +42,28 @@ std::vector<Match> read_matches(const pg::ResultSet& rows) {
 // off.
 #define FENCEPOST_DUE_SUBMITS(signers) \
   R"(
-  WITH due AS MATERIALIZED (
+  WITH unsent AS MATERIALIZED (
     SELECT l.token, t.*
       FROM )" signers R"(
-     CROSS JOIN LATERAL (SELECT t.*,
-                                bool_and(t.next_resubmit_at <= statement_timestamp()) OVER (ORDER BY t.nonce) AS ready,
-                                min(t.next_resubmit_at) OVER () AS since
-                           FROM (SELECT t.chain_id, t.signer, t.nonce, t.tx_id, t.retry_count, t.tx_hash, t.sub_state,
-                                        t.next_resubmit_at
-                                   FROM tx_open AS t
-                                  WHERE t.chain_id = l.chain_id
-                                    AND t.signer = l.signer
-                                    AND t.nonce >= l.first_unmined
-                                    AND t.state = 'ALLOCATED'
-                                    AND t.receipt_block IS NULL
-                                  ORDER BY t.nonce
-                                  LIMIT $3) AS t) AS t
-     WHERE t.ready
-     ORDER BY t.since, t.signer, t.nonce
+     CROSS JOIN LATERAL (SELECT t.chain_id, t.signer, t.nonce, t.tx_id, t.retry_count, t.tx_hash, t.sub_state,
+                                t.next_resubmit_at
+                           FROM tx_open AS t
+                          WHERE t.chain_id = l.chain_id
+                            AND t.signer = l.signer
+                            AND t.nonce >= l.first_unmined
+                            AND t.state = 'ALLOCATED'
+                            AND t.receipt_block IS NULL
+                          ORDER BY t.nonce
+                          LIMIT $3) AS t
+  ),
+  due AS MATERIALIZED (
+    SELECT *
+      FROM (SELECT *,
+                   bool_and(next_resubmit_at <= statement_timestamp()) OVER (PARTITION BY signer ORDER BY nonce) AS ready,
+                   min(next_resubmit_at) OVER (PARTITION BY signer) AS since
+              FROM unsent) AS t
+     WHERE ready
+     ORDER BY since, signer, nonce
      LIMIT $3
   )
   SELECT d.*, m.payload, m.gas_limit, '0x' || encode(a.raw, 'hex') AS raw, a.outcome,
