@@ -233,7 +233,7 @@ class TransferSimulation : public testing::Test {
                            "expires_at"),
               "0");
     EXPECT_EQ(cluster_.sql("SELECT count(*) FROM event AS e JOIN economy.pending_transfers AS p ON e.subject = "
-                           "'transfer/' || p.transfer_id WHERE e.type = 'TransferApproved' AND e.created_at > "
+                           "'transfer/' || p.transfer_id WHERE e.type = 'TransferApproved' AND e.at > "
                            "p.expires_at + interval '1 s'"),
               "0");
     std::string ids;

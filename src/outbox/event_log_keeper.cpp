@@ -1,5 +1,6 @@
 #include "outbox/event_log_keeper.hpp"
 
+#include "pg/error.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost::outbox {
@@ -19,8 +20,15 @@ EventLogKeeper::EventLogKeeper(Executor executor, pg::Database& database, std::c
           [this] { return tend(); }, metrics) {}
 
 awaitable<Result<void>> EventLogKeeper::prepare() {
-  const auto report = co_await add_event_months(database_.connector(), options_);
-  show(report);
+  auto report = co_await look();
+  try {
+    report = co_await add_event_months(database_.connector(), options_);
+    show(report);
+  } catch (const pg::QueryError& error) {
+    // The months ahead can wait: the worker tries again, and the alert fires.
+    if (!report.has_current_month) throw;
+    log::warn("the coming months of the event log were not added", error.error());
+  }
   if (!report.has_current_month) {
     co_return fail(conflict("no_event_partition",
                             "the table event has no partition for this month, and this role may not add one; run "
@@ -30,9 +38,7 @@ awaitable<Result<void>> EventLogKeeper::prepare() {
 }
 
 awaitable<Worker::Next> EventLogKeeper::tend() {
-  // Report first: the metrics must be true also when adding months fails.
-  const auto partitions = co_await list_event_partitions(database_.pool(), options_.retention);
-  show(report_on(partitions));
+  co_await look();  // the metrics must be true also when adding months fails
   const auto added = co_await add_event_months(database_.connector(), options_);
   show(added);
   if (added.months_ahead < kMonthsAhead) {
@@ -42,6 +48,13 @@ awaitable<Worker::Next> EventLogKeeper::tend() {
   const auto left = co_await remove_expired_events(database_.connector(), options_);
   show(left);
   co_return Worker::Next::kRest;
+}
+
+awaitable<EventPartitionReport> EventLogKeeper::look() {
+  const auto partitions = co_await list_event_partitions(database_.pool(), options_.retention);
+  auto report = report_on(partitions);
+  show(report);
+  co_return report;
 }
 
 void EventLogKeeper::show(const EventPartitionReport& report) {

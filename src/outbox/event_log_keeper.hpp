@@ -16,8 +16,9 @@ class EventLogKeeper {
  public:
   EventLogKeeper(Executor executor, pg::Database& database, std::chrono::milliseconds retention, Metrics& metrics);
 
-  // Adds the months that are missing. Call it before anything writes to the log. Fails with `no_event_partition` if the
-  // current month has no partition even then: every step would be refused.
+  // Adds the months that are missing. Call it on the loop, before anything writes to the log. A failure counts only if
+  // the current month is missing, because every step would be refused: it fails with `no_event_partition` if this role
+  // may not add months, and throws what PostgreSQL answers otherwise.
   awaitable<Result<void>> prepare();
 
   void start() { worker_.start(); }
@@ -25,6 +26,7 @@ class EventLogKeeper {
 
  private:
   awaitable<Worker::Next> tend();
+  awaitable<EventPartitionReport> look();
   void show(const EventPartitionReport& report);
 
   pg::Database& database_;

@@ -6,6 +6,7 @@
 
 #include "outbox/event_log_keeper.hpp"
 #include "outbox/event_partitions.hpp"
+#include "pg/error.hpp"
 #include "runtime/runtime.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/postgres.hpp"
@@ -355,6 +356,20 @@ TEST_F(EventPartitionsByRole, a_node_that_cannot_add_the_current_month_does_not_
   const auto prepared = log.runtime.run_on(0, log.keeper.prepare());
   ASSERT_FALSE(prepared);
   EXPECT_EQ(prepared.error().code, "no_event_partition");
+}
+
+// An owner that may not create tables any more.
+TEST_F(EventPartitionsByRole, a_node_starts_while_the_current_month_is_there) {
+  db_.exec(fmt::format("REVOKE CREATE ON SCHEMA public FROM PUBLIC; ALTER TABLE event OWNER TO {}", role_));
+  drop_month(3);
+  {
+    KeptLog log(role_dsn(), kYear);
+    EXPECT_TRUE(log.runtime.run_on(0, log.keeper.prepare()));
+    EXPECT_TRUE(log.shows("fencepost_event_partitions_ahead 2"));
+    drop_month(0);
+    EXPECT_THROW(log.runtime.run_on(0, log.keeper.prepare()), pg::QueryError);
+  }
+  db_.exec("ALTER TABLE event OWNER TO CURRENT_USER");
 }
 
 // The worker reports before it tries to add months, so that an alert sees the truth when adding fails.
