@@ -4,19 +4,22 @@
 # Compares creating and finishing transactions with pgbench inserting the same row into the same table of the same
 # PostgreSQL, one commit each, with 64 clients.
 #
-#   bench/tx.sh create|batch|lifecycle|latency|memory path/to/build
+#   bench/tx.sh create|batch|lifecycle|busy|work|latency|memory path/to/build
 #
 #   create     POST /api/v1/tx over 64 connections, for one signer and for 1,000
 #   batch      POST /api/v1/tx/batch, 200 transactions per request, over 4 connections, 1,000 signers
 #   lifecycle  from creation to CONFIRMED: 2,000 signers, 16 in flight each, 2 confirmations, a block every 100 ms
+#   busy       POST /api/v1/tx over 64 connections for 100 signers, while all of it is sent and mined, a block per second
+#   work       how long the queries take with which the workers find their work: under load, with a snapshot that is held
+#              open, with 50,000 open transactions, and with 1,000,000 that wait for a nonce
 #   latency    one create at a time on an idle node, compared with one pgbench client
 #   memory     the node's largest resident size with 1,000,000 finished and 50,000 open transactions in the database
 #
 # Prints one line per comparison with the ratio to the floor. The exit code is 3 if a ratio misses its bar.
 set -euo pipefail
 
-what=${1:?usage: bench/tx.sh create|batch|lifecycle|latency|memory path/to/build}
-build=${2:?usage: bench/tx.sh create|batch|lifecycle|latency|memory path/to/build}
+what=${1:?usage: bench/tx.sh create|batch|lifecycle|busy|work|latency|memory path/to/build}
+build=${2:?usage: bench/tx.sh create|batch|lifecycle|busy|work|latency|memory path/to/build}
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -129,6 +132,47 @@ calls_per_tx() {
     }' <(cat "$dir/calls.before"; echo) <(cat "$dir/calls.after"; echo) || missed $?
 }
 
+# fill_tables ENDED NUMBERED WAITING: gives each signer transactions with nonces up to NUMBERED, of which the first ENDED
+# have ended and the others are tracked, and WAITING ones without a nonce.
+fill_tables() {
+  sql "INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit)
+       SELECT gen_random_uuid(), 31337, s.signer, 'r' || n, n, CASE WHEN n < $2 THEN n END,
+              '{\"to\": \"0x70997970c51812dc3a010c7d01b50e0d17dc79c8\"}', '', 21000
+         FROM signer_lease AS s, generate_series(0, $2 + $3 - 1) AS n"
+  sql "INSERT INTO tx_open (chain_id, signer, nonce, tx_id, state, tx_hash, first_submitted_at, next_resubmit_at,
+                            fencing_token)
+       SELECT chain_id, signer, nonce, tx_id, 'TRACKING', '0x' || lpad(replace(tx_id::text, '-', ''), 64, '0'),
+              clock_timestamp(), clock_timestamp() + interval '1 hour', 0
+         FROM managed_tx WHERE nonce >= $1"
+  sql "INSERT INTO tx_ended (tx_id, chain_id, state, retry_count, tx_hash, receipt_block, receipt_hash)
+       SELECT tx_id, chain_id, 'CONFIRMED', 0, '0x' || lpad(replace(tx_id::text, '-', ''), 64, '0'), 0, '0x'
+         FROM managed_tx WHERE nonce < $1"
+  sql "INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token)
+       SELECT chain_id, tx_hash, tx_id, 1, 'original', decode(repeat('ab', 110), 'hex'), 0
+         FROM (SELECT chain_id, tx_hash, tx_id FROM tx_open UNION ALL SELECT chain_id, tx_hash, tx_id FROM tx_ended) AS t"
+  sql "UPDATE signer_nonce_cursor
+          SET next_nonce = $2, next_creation = $2 + $3, first_waiting = $2, first_unmined = $1"
+}
+
+# query_times TITLE: prints how long each query took, on average, with which the workers have found their work since the
+# last call. With an empty title it prints nothing.
+query_times() {
+  curl -s "$url/metrics" | sed -n 's/^fencepost_pg_statement_duration_seconds_\(sum\|count\){statement="\(tx_[a-z_]*\)"} /\2 \1 /p' \
+    >"$dir/times.now"
+  [[ -z $1 ]] || awk -v title="$1" '
+    NR == FNR { before[$1, $2] = $3; next }
+    { now[$1, $2] = $3 - before[$1, $2]; names[$1] = 1 }
+    END {
+      split("due_submits due_submits_of due_resubmits stale_receipts match_attempts mined_between lowest_mined open_heads signers_waiting backlogs", wanted, " ")
+      printf "%s\n", title
+      for (i = 1; i in wanted; i++) {
+        name = "tx_" wanted[i]
+        if (now[name, "count"] > 0) printf "  %-28s %8.2f ms\n", name, 1000 * now[name, "sum"] / now[name, "count"]
+      }
+    }' "$dir/times.before" "$dir/times.now"
+  mv "$dir/times.now" "$dir/times.before"
+}
+
 # counted METRIC: prints its present value, summed over all labels.
 counted() { curl -s "$url/metrics" | awk -v name="$1" 'index($1, "fencepost_" name) == 1 { sum += $2 } END { print sum + 0 }'; }
 
@@ -180,25 +224,49 @@ case $what in
     curl -s "$chain_url/calls" >"$dir/calls.after"
     calls_per_tx "$count"
     ;;
+  busy)
+    start "$(sized 100 10)" 0 1000
+    load "$dir/all" 1 64 >/dev/null # warm up: leases, plans, pages
+    seconds=$((seconds * $(sized 3 1)))
+    confirmed=$(counted tx_create_to_final_seconds_count)
+    begin=$(date +%s.%N)
+    read -r created _ < <(load "$dir/all" 1 64)
+    awk -v name=tx-busy -v created="$created" -v confirmed=$(($(counted tx_create_to_final_seconds_count) - confirmed)) \
+      -v begin="$begin" -v end="$(date +%s.%N)" 'BEGIN {
+        if (created <= 0) exit 2
+        printf "%-30s %8.0f created/s   %8.0f confirmed/s at the same time\n", name, created, confirmed / (end - begin) }'
+    ;;
+  work)
+    start "$(sized 100 10)" 16 "$(sized 1000 100)"
+    lifecycle "$(sized 20000 200)" >/dev/null # warm up: leases, plans, pages
+    query_times ""
+    lifecycle "$(sized 40000 200)" >/dev/null
+    query_times "tx-work: under load"
+    sql "CREATE TABLE held AS SELECT 1"
+    psql -XqAt "$dsn" -c "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM held; SELECT pg_sleep(3600)" >"$dir/held.out" 2>&1 &
+    started+=($!)
+    for ((i = 0; i < $(sized 5 1); i++)); do lifecycle "$(sized 40000 200)" >/dev/null; done
+    query_times ""
+    lifecycle "$(sized 40000 200)" >/dev/null
+    query_times "tx-work: under load, after $(sized 200000 200) transactions under a snapshot that was held all the time"
+    kill "${started[-1]}"
+    unset 'started[-1]'
+    sql "TRUNCATE managed_tx, tx_open, tx_ended, tx_attempt, tx_receipt"
+    fill_tables 0 "$(sized 500 20)" 0
+    sleep "$(sized 3 1)"
+    query_times ""
+    sleep "$(sized 12 2)"
+    query_times "tx-work: $(sized 50000 200) open transactions"
+    sql "TRUNCATE managed_tx, tx_open, tx_ended, tx_attempt, tx_receipt"
+    fill_tables 0 "$(sized 500 20)" "$(sized 10000 20)"
+    sleep "$(sized 3 1)"
+    query_times ""
+    sleep "$(sized 12 2)"
+    query_times "tx-work: $(sized 50000 200) open transactions, and $(sized 1000000 200) that wait for a nonce"
+    ;;
   memory)
     start "$(sized 50 2)" 1 3600000
-    ended=$(sized 20000 100) all=$(sized 21000 110) # of each signer
-    sql "INSERT INTO managed_tx (tx_id, chain_id, signer, request_id, creation_seq, nonce, payload, payload_hash, gas_limit)
-         SELECT gen_random_uuid(), 31337, s.signer, 'r' || n, n, n, '{\"to\": \"0x70997970c51812dc3a010c7d01b50e0d17dc79c8\"}', '',
-                21000
-           FROM signer_lease AS s, generate_series(0, $all - 1) AS n"
-    sql "INSERT INTO tx_open (chain_id, signer, nonce, tx_id, state, tx_hash, first_submitted_at, next_resubmit_at,
-                              fencing_token)
-         SELECT chain_id, signer, nonce, tx_id, 'TRACKING', '0x' || lpad(replace(tx_id::text, '-', ''), 64, '0'),
-                clock_timestamp(), clock_timestamp() + interval '1 hour', 0
-           FROM managed_tx WHERE nonce >= $ended"
-    sql "INSERT INTO tx_ended (tx_id, chain_id, state, retry_count, tx_hash, receipt_block, receipt_hash)
-         SELECT tx_id, chain_id, 'CONFIRMED', 0, '0x' || lpad(replace(tx_id::text, '-', ''), 64, '0'), 0, '0x'
-           FROM managed_tx WHERE nonce < $ended"
-    sql "INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token)
-         SELECT chain_id, tx_hash, tx_id, 1, 'original', decode(repeat('ab', 110), 'hex'), 0
-           FROM (SELECT chain_id, tx_hash, tx_id FROM tx_open UNION ALL SELECT chain_id, tx_hash, tx_id FROM tx_ended) AS t"
-    sql "UPDATE signer_nonce_cursor SET next_nonce = $all, next_creation = $all, first_waiting = $all"
+    fill_tables "$(sized 20000 100)" "$(sized 21000 110)" 0
     await "the node to hold every lease" all_led
     sleep "$(sized 45 1)" # each worker runs several times
     awk '/^VmHWM/ { mb = $2 / 1024

@@ -51,7 +51,7 @@ bool lease_live = true; /* expires_at > clock_timestamp() */
 /* signer_nonce_cursor */
 byte cursor = 1;
 
-/* managed_tx. Signing at the low price gives hash 1, at the high price hash 2. */
+/* managed_tx and tx_open. Signing at the low price gives hash 1, at the high price hash 2. */
 mtype = {absent, allocated, tracking, confirmed};
 mtype state[MOST] = absent;
 byte nonce[MOST];
@@ -85,7 +85,7 @@ Session db[3];
 #define holds_lease(s) (db[s].at == locked || db[s].at == written)
 #endif
 
-/* A create locks the cursor. Every other job locks a row of managed_tx. */
+/* A create locks the cursor. Every other job locks a row of tx_open. */
 #define blocks(other, s) \
   (other != s && db[other].at == written && \
    (db[s].job == create -> db[other].job == create : db[other].job != create && db[other].tx == db[s].tx))

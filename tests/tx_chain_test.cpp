@@ -85,11 +85,11 @@ TEST(tx_chain, a_reorg_above_the_receipts_block_is_announced_and_the_receipt_sta
   ASSERT_TRUE(cluster.becomes(id, kMined, "t")) << cluster.describe();
   const auto block = cluster.column(id, "receipt_hash");
   cluster.mine(3);
-  ASSERT_TRUE(cluster.becomes(id, "told_block - receipt_block", "3")) << cluster.describe();
+  ASSERT_TRUE(cluster.becomes(id, "announced_block - receipt_block", "3")) << cluster.describe();
 
   cluster.reorg(2);
   cluster.mine(1);
-  ASSERT_TRUE(cluster.becomes(id, "told_block - receipt_block", "4")) << cluster.describe();
+  ASSERT_TRUE(cluster.becomes(id, "announced_block - receipt_block", "4")) << cluster.describe();
   const auto list = announced(cluster, id, "TxConfirmations");
   EXPECT_NE(list.find("true:"), std::string::npos) << list;
   EXPECT_EQ(cluster.column(id, "receipt_hash"), block);
@@ -97,9 +97,9 @@ TEST(tx_chain, a_reorg_above_the_receipts_block_is_announced_and_the_receipt_sta
   cluster.mine(3);
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   expect_canonical(cluster, id, 7);
-  EXPECT_EQ(cluster.sql(
-                fmt::format("SELECT count(*) FROM history WHERE subject = 'tx/{}' AND sub_state = 'reorged'", id)),
-            "0");
+  EXPECT_EQ(
+      cluster.sql(fmt::format("SELECT count(*) FROM history WHERE subject = 'tx/{}' AND sub_state = 'reorged'", id)),
+      "0");
 }
 
 TEST(tx_chain, an_announced_list_of_confirmations_is_replaced_after_a_reorg_even_without_progress_events) {
@@ -117,7 +117,7 @@ TEST(tx_chain, an_announced_list_of_confirmations_is_replaced_after_a_reorg_even
   cluster.node(0).signal(SIGSTOP);
   cluster.mine(2);
   cluster.node(0).resume();
-  ASSERT_TRUE(cluster.becomes(id, "told_block - receipt_block", "1")) << cluster.describe();
+  ASSERT_TRUE(cluster.becomes(id, "announced_block - receipt_block", "1")) << cluster.describe();
   const auto told_hash = cluster.column(id, "told_hash");
   cluster.reorg(1);
   ASSERT_TRUE(cluster.becomes(id, fmt::format("told_hash <> '{}'", told_hash), "t")) << cluster.describe();

@@ -97,8 +97,7 @@ TEST(tx_nonce, of_a_cancel_and_its_original_one_is_mined_and_the_state_says_whic
   for (std::size_t i = 0; i < kSigners; ++i) {
     ids.push_back(cluster.create(0, transfer(signer(i), "race", 1, recipient(static_cast<std::uint32_t>(i)))));
   }
-  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state = 'TRACKING'", "10"))
-      << cluster.describe();
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state = 'TRACKING'", "10")) << cluster.describe();
   std::vector<Ask> asks;
   for (const auto& id : ids) {
     asks.push_back(
@@ -111,8 +110,7 @@ TEST(tx_nonce, of_a_cancel_and_its_original_one_is_mined_and_the_state_says_whic
   for (auto& answer : ask_all({asks.begin() + kSigners / 2, asks.end()})) answers.push_back(std::move(answer));
   for (const auto& answer : answers) EXPECT_TRUE(answer.status == 200 || answer.status == 409) << answer.body;
 
-  ASSERT_TRUE(
-      cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
       << cluster.describe();
   for (std::size_t i = 0; i < kSigners; ++i) {
     EXPECT_EQ(cluster.mined_count(signer(i)), 1);
@@ -184,13 +182,11 @@ TEST(tx_nonce, a_nonce_of_a_shared_signer_used_elsewhere_ends_without_a_stuck_ev
   const auto rounds = cluster.node(0).metric("worker_runs_total");
   ASSERT_TRUE(eventually([&] { return cluster.node(0).metric("worker_runs_total") > rounds + 60; }));
   cluster.mine(6);
-  ASSERT_TRUE(
-      cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
       << cluster.describe();
-  EXPECT_EQ(
-      cluster.sql("SELECT string_agg(h.to_state, ' ' ORDER BY h.seq) FROM history AS h JOIN tx_view AS t ON "
-                  "h.subject = 'tx/' || t.tx_id WHERE t.sub_state = 'external'"),
-      "TRACKING FAILED_FINAL");
+  EXPECT_EQ(cluster.sql("SELECT string_agg(h.to_state, ' ' ORDER BY h.seq) FROM history AS h JOIN tx_view AS t ON "
+                        "h.subject = 'tx/' || t.tx_id WHERE t.sub_state = 'external'"),
+            "TRACKING FAILED_FINAL");
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox WHERE type = 'TxStuck'"), "0");
 }
 
@@ -210,8 +206,7 @@ TEST(tx_nonce, a_shared_signer_used_by_another_wallet_at_the_same_time_pays_noth
     cluster.create_by_retrying(static_cast<std::size_t>(i) % 2, transfer(signer(0), fmt::format("s-{}", i), 1));
   }
   other_wallet.join();
-  ASSERT_TRUE(
-      cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
+  ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state NOT IN ('CONFIRMED', 'FAILED_FINAL')", "0"))
       << cluster.describe();
   // Each contested nonce went to one side. Our transactions that lost theirs failed and paid nothing.
   const auto confirmed =

@@ -124,7 +124,7 @@ TEST(tx_reorg, a_transaction_stuck_after_a_reorg_announces_a_new_list_when_it_is
   ASSERT_TRUE(cluster.becomes(id, "state || ' ' || coalesce(sub_state, '')", "TRACKING mined")) << cluster.describe();
   EXPECT_EQ(announced_lists(cluster), "true: true:" + cluster.column(id, "receipt_hash"));
   EXPECT_EQ(cluster.column(id, "withdrawn"), "f");
-  EXPECT_EQ(cluster.column(id, "told_hash = receipt_hash"), "t");
+  EXPECT_EQ(cluster.column(id, "announced_hash = receipt_hash"), "t");
   cluster.mine(20);
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);

@@ -197,6 +197,8 @@ SELECT m.tx_id, m.chain_id, m.signer, m.request_id, m.creation_seq, m.nonce, m.p
        coalesce(o.receipt_block, e.receipt_block) AS receipt_block,
        coalesce(o.receipt_hash, e.receipt_hash) AS receipt_hash,
        coalesce(o.receipt_changed_at, e.receipt_changed_at) AS receipt_changed_at,
+       o.announced_block,
+       o.announced_hash,
        coalesce(o.withdrawn, false) AS withdrawn,
        e.confirmations,
        e.ended_at AS confirmed_at,

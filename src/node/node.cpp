@@ -111,7 +111,7 @@ class Node {
         key_uses_(
             runtime_.executor(0), {.name = "api_key_uses", .interval = 10s}, [this] { return save_key_uses(); },
             metrics_),
-        statistics_(runtime_.executor(0), database_, metrics_),
+        statistics_(runtime_.executor(0), database_, "economy", metrics_),
         event_log_(runtime_.executor(0), database_, config.events.retention, metrics_),
         chains_(make_chains(config, {runtime_, database_, clock_, random_, metrics_})),
         transactions_({.runtime = runtime_,

@@ -85,8 +85,7 @@ Opened open_and_set_up(const ConnectOptions& options) {
       // A statement after a lock must see the rows that were committed before the lock was granted. The role's default
       // may be another isolation level.
       "SET default_transaction_isolation = 'read committed';"
-      // Fencepost's statements use indexes; a plan without one was made while the table was empty
-      // (pg/statistics_keeper.hpp).
+      // Fencepost's statements use indexes; a plan without one was made while the table was empty, and plans are kept.
       "SET enable_seqscan = off; SET jit = off;"
       // Plan once. Otherwise PostgreSQL, which knows the array's length, considers a custom plan for each batch
       // slightly cheaper and spends a millisecond on planning it.

@@ -194,9 +194,9 @@ class EconomyTest : public ::testing::Test {
         "FROM economy.fn_audit() WHERE wrong <> 0");
   }
   Texts outbox(const Uuid& id) {
-    return column(admin.must("SELECT type FROM event WHERE subject = 'transfer/' || $1::text ORDER BY seq",
-                             pg::Params::of(id)),
-                  "type");
+    return column(
+        admin.must("SELECT type FROM event WHERE subject = 'transfer/' || $1::text ORDER BY seq", pg::Params::of(id)),
+        "type");
   }
 
   test::TestDatabase db{test::Template::kMigrated};

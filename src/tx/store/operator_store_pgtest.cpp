@@ -96,6 +96,36 @@ TEST_F(OperatorStore, a_write_blocked_by_another_sessions_lock_is_refused_and_ch
   EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM operator_action"), 5);
 }
 
+// The filler takes a place in line behind those that wait, and has a nonce at once.
+TEST_F(OperatorStore, a_filled_gap_leaves_the_line_as_it_is) {
+  const auto line = [this] {
+    return admin.value<std::string>(
+        "SELECT concat_ws(' ', next_nonce, next_creation, first_waiting, first_unmined) FROM signer_nonce_cursor");
+  };
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    const std::vector<NewTx> waiting{new_tx(lease.key), new_tx(lease.key)};
+    co_await create_batch(pool, "node-a", {{lease, 1}}, waiting);
+    EXPECT_EQ(line(), "3 4 2 0");
+    for (const auto& id : tx) mine(id, 1);
+    admin.must("UPDATE signer_nonce_cursor SET first_unmined = 3");
+    EXPECT_EQ(co_await fill_gap(pool, "node-a", act(std::nullopt), fill()), StepOutcome::kDone);
+    EXPECT_EQ(line(), "3 5 2 2");
+    const auto promoted = co_await promote(pool, "node-a", {{lease, 0}});
+    EXPECT_EQ(promoted.size(), 2u);
+    EXPECT_EQ(promoted.at(0).tx_id, waiting[0].tx_id);
+    EXPECT_EQ(promoted.at(0).nonce, 3);
+    EXPECT_EQ(promoted.at(1).nonce, 4);
+    EXPECT_EQ(line(), "5 5 5 2");
+    EXPECT_TRUE((co_await signers_waiting(pool, {{lease, 0}})).empty());
+    // With an empty line a filler leaves it empty.
+    admin.must("UPDATE signer_nonce_cursor SET next_nonce = 6");
+    auto last = fill();
+    last.nonce = 5;
+    EXPECT_EQ(co_await fill_gap(pool, "node-a", act(std::nullopt), last), StepOutcome::kDone);
+    EXPECT_EQ(line(), "6 6 6 2");
+  });
+}
+
 TEST_F(OperatorStore, a_write_under_a_lease_that_was_lost_changes_nothing_and_waits_for_no_lock) {
   admin.must("UPDATE signer_lease SET owner_node = 'node-b', fencing_token = 2");
   const auto before = everything();

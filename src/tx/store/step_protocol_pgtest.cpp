@@ -88,6 +88,10 @@ class StepProtocol : public ProtocolTest {
     return tx;
   }
 
+  std::int64_t first_unmined(const SignerLease& lease) {
+    return admin.value<std::int64_t>("SELECT first_unmined FROM signer_nonce_cursor WHERE signer = $1",
+                                     pg::Params::of(lease.key.signer));
+  }
   // The attempts and their outcomes, such as "1:01/accepted 2:…".
   std::string attempts(const Uuid& id) {
     return admin.value<std::string>(
@@ -158,6 +162,32 @@ TEST_F(StepProtocol, an_end_is_written_with_its_time_and_its_confirmations) {
   EXPECT_EQ(tx.state, TxState::kConfirmed);
   EXPECT_TRUE(tx.confirmed_at.has_value());
   EXPECT_EQ(tx.confirmations.value().as_array().size(), 1u);
+  EXPECT_EQ(tx.receipt, mined.receipt);
+  EXPECT_EQ(tx.receipt_block, 12);
+  EXPECT_EQ(tx.tx_hash, mined.tx_hash);
+  EXPECT_EQ(tx.first_submitted_at, mined.first_submitted_at);
+  EXPECT_EQ(count_open("true", lease.key), 0);
+  EXPECT_EQ(broken(lease.key), "");
+}
+
+TEST_F(StepProtocol, steps_that_end_and_steps_that_do_not_share_a_batch) {
+  const auto lease = signer_of("node-a"), lost = signer_of("node-b");
+  const auto tx = allocated(lease, 4);
+  for (const auto& id : {tx[0], tx[2]}) mine(id, 12);
+  const auto final = [&](const Uuid& id) { return Step(lease, id, TxState::kTracking, TxState::kConfirmed, "final"); };
+  auto late = final(tx[2]);
+  late.expect_receipt_hash = hash_of(99);
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    const auto outcomes = co_await apply_steps(
+        pool, "node-a", {final(tx[0]), tracking(lease, tx[1]), late, tracking(lost, tx[3]), tracking(lease, tx[3])});
+    EXPECT_EQ(outcomes, (std::vector{StepOutcome::kDone, StepOutcome::kDone, StepOutcome::kMoved, StepOutcome::kFenced,
+                                     StepOutcome::kDone}));
+  });
+  EXPECT_EQ(state_of(tx[0]), "CONFIRMED");
+  EXPECT_EQ(state_of(tx[1]), "TRACKING");
+  EXPECT_EQ(state_of(tx[2]), "TRACKING");
+  EXPECT_EQ(history(tx[0]), "accepted|ALLOCATED final|CONFIRMED");
+  EXPECT_EQ(broken(lease.key), "");
 }
 
 TEST_F(StepProtocol, a_step_that_the_lifecycle_does_not_allow_throws) {
@@ -327,6 +357,46 @@ TEST_F(StepProtocol, dropping_a_receipt_makes_the_newest_attempt_current) {
   gone.drop_receipt = true;
   ASSERT_EQ(apply({gone}), Outcomes{"done"});
   EXPECT_EQ(admin.value<std::string>("SELECT tx_hash FROM tx_open WHERE tx_id = $1", pg::Params::of(id)), hash_of(2));
+}
+
+// Workers read from first_unmined up: a transaction below it would never be broadcast again.
+TEST_F(StepProtocol, a_receipt_that_is_taken_back_lowers_the_first_unmined_nonce) {
+  const auto lease = signer_of("node-a");
+  const auto tx = allocated(lease, 2);
+  claim({claim_of(lease, tx[0], 1), claim_of(lease, tx[1], 2)});
+  for (const auto& id : tx) mine(id, 12);
+  allocated(lease, 1);
+  EXPECT_EQ(first_unmined(lease), 2);
+  Step gone(lease, tx[1], TxState::kTracking, TxState::kTracking, "reorged");
+  gone.drop_receipt = true;
+  gone.due_in = 0ms;
+  ASSERT_EQ(apply({gone}), Outcomes{"done"});
+  EXPECT_EQ(first_unmined(lease), 1);
+  EXPECT_EQ(broken(lease.key), "");
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    const auto due = co_await claim_resubmits(pool, "node-a", kChain, 60s, 10);
+    EXPECT_EQ(due.size(), 1u);
+    EXPECT_EQ(due.at(0).tx_id, tx[1]);
+  });
+}
+
+TEST_F(StepProtocol, a_receipt_is_taken_back_and_nonces_are_assigned_in_any_order) {
+  for (const auto& order : all_orders({5, 4})) {
+    const auto lease = signer_of("node-a");
+    const auto id = allocated(lease, 1)[0];
+    mine(id, 12);
+    Step gone(lease, id, TxState::kTracking, TxState::kTracking, "reorged");
+    gone.drop_receipt = true;
+    Outcomes dropped, created;
+    theatre.play({{a, script_of(step_statements("node-a", {gone}), [&](const Answer& x) { dropped = outcomes(x); })},
+                  {b, script_of(create_statements("node-a", {{lease, 0}}, {new_tx(lease.key)}),
+                                [&](const Answer& x) { created = outcomes(x); })}},
+                 order);
+    EXPECT_EQ(dropped, Outcomes{"done"}) << theatre.trace();
+    EXPECT_EQ(created, Outcomes{"created"}) << theatre.trace();
+    EXPECT_EQ(first_unmined(lease), 0) << theatre.trace();
+    EXPECT_EQ(broken(lease.key), "") << theatre.trace();
+  }
 }
 
 // A claim of the same bytes is the same attempt, and returns how often these bytes were claimed.
