@@ -208,12 +208,17 @@ class TransferSimulation : public testing::Test {
         break;
       case Fault::kCrashDatabase:
         server_->kill();
-        ASSERT_TRUE(server_->restart());
+        restart_database();
         break;
       case Fault::kRestartDatabase:
-        ASSERT_TRUE(server_->restart());
+        restart_database();
         break;
     }
+  }
+
+  void restart_database() {
+    const auto restarted = server_->restart();
+    ASSERT_TRUE(restarted) << restarted.error().to_string();
   }
 
   // Expects no overdue work, books that balance, and every accepted transfer exactly once.

@@ -118,9 +118,9 @@ TEST(tx_chain, an_announced_list_of_confirmations_is_replaced_after_a_reorg_even
   cluster.mine(2);
   cluster.node(0).resume();
   ASSERT_TRUE(cluster.becomes(id, "announced_block - receipt_block", "1")) << cluster.describe();
-  const auto told_hash = cluster.column(id, "told_hash");
+  const auto announced_hash = cluster.column(id, "announced_hash");
   cluster.reorg(1);
-  ASSERT_TRUE(cluster.becomes(id, fmt::format("told_hash <> '{}'", told_hash), "t")) << cluster.describe();
+  ASSERT_TRUE(cluster.becomes(id, fmt::format("announced_hash <> '{}'", announced_hash), "t")) << cluster.describe();
   EXPECT_EQ(announced(cluster, id, "TxConfirmations"), "true:0 true:2 true:2");
   EXPECT_EQ(cluster.column(id, "coalesce(sub_state, '')"), "mined");
 }
