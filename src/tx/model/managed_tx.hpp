@@ -1,4 +1,4 @@
-// A managed transaction: a row of managed_tx, and its JSON in the API.
+// A managed transaction: a row of tx_view, and its JSON in the API.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct ManagedTx {
   bool mined() const { return receipt_block.has_value(); }
 };
 
-// Reads a row with the columns of FENCEPOST_TX_COLUMNS (tx/store_columns.hpp).
+// Reads a row with the columns of FENCEPOST_TX_COLUMNS (tx/store/sql_parts.hpp).
 ManagedTx read_managed_tx(const pg::Row& row);
 
 // The JSON of the API: camelCase, 256-bit numbers as strings, times in UTC.

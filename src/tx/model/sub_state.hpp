@@ -1,4 +1,4 @@
-// managed_tx.sub_state: the reason for a transaction's state, in one word. Callers see it as `subState`.
+// sub_state of tx_open and tx_ended: the reason for a transaction's state, in one word. Callers see it as `subState`.
 #pragma once
 
 #include "base/name_table.hpp"

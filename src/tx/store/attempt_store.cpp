@@ -5,7 +5,7 @@
 #include "pg/bytes.hpp"
 #include "pg/halving.hpp"
 #include "tx/store/read_row.hpp"
-#include "tx/store/store_columns.hpp"
+#include "tx/store/sql_parts.hpp"
 
 namespace fencepost::tx {
 

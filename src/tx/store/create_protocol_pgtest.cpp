@@ -46,7 +46,7 @@ class CreateProtocol : public ProtocolTest {
     std::string out;
     for (const auto row : last) {
       if (!out.empty()) out += ' ';
-      const auto nonce = row.is_null("nonce") ? "new_nonce" : "nonce";  // of an existing or of a new transaction
+      const auto* nonce = row.is_null("known_nonce") ? "new_nonce" : "known_nonce";
       out += row.is_null(nonce) ? "-" : row.get<std::string>(nonce);
     }
     return out;

@@ -6,9 +6,10 @@
 
 #include "base/error.hpp"
 #include "pg/bytes.hpp"
+#include "pg/error.hpp"
 #include "tx/store/fence.hpp"
 #include "tx/store/read_row.hpp"
-#include "tx/store/store_columns.hpp"
+#include "tx/store/sql_parts.hpp"
 
 namespace fencepost::tx {
 
@@ -103,7 +104,7 @@ ManagedTx new_managed_tx(const NewTx& item, const pg::Row& row) {
 // Never ON CONFLICT: a nonce that is assigned and then not inserted would be a gap.
 //
 // Items refer to their signer by its position among the leases ($2 … $5), and to the first item with the same request
-// by its position. New transactions are returned only as the numbers they got; the caller has the rest.
+// by its position. New transactions are returned only as the numbers they got, and known ones as their ids.
 //
 // generate_subscripts makes the planner expect many items and join them to their signers by hash.
 const Statement sql::kCreateBatch{"tx_create_batch", R"(
@@ -131,13 +132,13 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
   ),
   item AS MATERIALIZED (
     SELECT i.*, h.chain_id, h.signer, h.token, h.cursor_row, h.next_nonce, h.next_creation, h.needs_reconcile, h.room,
-           known.tx_id AS known_id
+           known.tx_id AS known_id, known.nonce AS known_nonce, known.payload_hash AS known_hash
       FROM ROWS FROM (unnest($6::bigint[], $7::bigint[], $8::uuid[], $9::text[], $10::text[], $11::bytea[],
                              $12::bigint[]),
                       generate_subscripts($6::bigint[], 1))
            AS i(slot, first_ord, tx_id, request_id, payload, payload_hash, gas_limit, ord)
       LEFT JOIN held AS h USING (slot)
-      LEFT JOIN LATERAL (SELECT t.tx_id
+      LEFT JOIN LATERAL (SELECT t.tx_id, t.nonce, t.payload_hash
                            FROM managed_tx AS t
                           WHERE t.chain_id = h.chain_id AND t.signer = h.signer AND t.request_id = i.request_id
                           LIMIT 1) AS known ON true
@@ -191,18 +192,17 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
      ORDER BY slot, place
   )
   SELECT CASE WHEN i.token IS NULL THEN 'fenced'
-              WHEN i.known_id IS NOT NULL AND t.payload_hash = i.payload_hash THEN 'existing'
+              WHEN i.known_id IS NOT NULL AND i.known_hash = i.payload_hash THEN 'existing'
               WHEN i.known_id IS NOT NULL THEN 'conflict'
               WHEN f.ord IS NULL THEN 'reconcile'
               WHEN i.ord = i.first_ord THEN 'created'
               WHEN f.payload_hash = i.payload_hash THEN 'existing'
               ELSE 'conflict'
          END AS outcome,
-         f.creation_seq AS new_creation_seq, f.nonce AS new_nonce, f.token AS new_token, f.at AS new_at,
-         )" FENCEPOST_TX_COLUMNS("t") R"(
+         i.known_id, i.known_nonce,
+         f.creation_seq AS new_creation_seq, f.nonce AS new_nonce, f.token AS new_token, f.at AS new_at
     FROM item AS i
     LEFT JOIN fresh AS f ON f.ord = i.first_ord
-    LEFT JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = i.known_id LIMIT 1) AS t ON true
    ORDER BY i.ord)"};
 
 pg::Batch create_statements(const std::string& node, const std::vector<Allotment>& allotments,
@@ -213,6 +213,39 @@ pg::Batch create_statements(const std::string& node, const std::vector<Allotment
   return batch;
 }
 
+namespace {
+
+constexpr Statement kFindKnown{"tx_create_known", R"(
+  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
+    FROM unnest($1::uuid[]) AS known(tx_id)
+   CROSS JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = known.tx_id LIMIT 1) AS t)"};
+
+// The transactions that the batch found instead of creating them. A query of its own, because it is rarely needed. The
+// batch is committed by now, so a failure here must not look like a refusal of the batch: throws CommitUnknown.
+awaitable<std::map<Uuid, ManagedTx>> find_known(pg::Pool& pool, const pg::ResultSet& created) {
+  std::map<Uuid, ManagedTx> out;
+  std::vector<Uuid> ids;
+  for (const auto row : created) {
+    if (!row.is_null("known_id")) ids.push_back(row.get<Uuid>("known_id"));
+  }
+  if (ids.empty()) co_return out;
+  pg::ResultSet rows;
+  std::string failure;
+  try {
+    rows = co_await pool.query(kFindKnown, ids);
+  } catch (const Exception& e) {
+    failure = e.error().to_string();
+  }
+  if (!failure.empty()) throw pg::CommitUnknown(std::string(kFindKnown.name), failure);
+  for (const auto row : rows) {
+    auto tx = read_managed_tx(row);
+    out.emplace(tx.tx_id, std::move(tx));
+  }
+  co_return out;
+}
+
+}  // namespace
+
 awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string node, std::vector<Allotment> allotments,
                                                   std::vector<NewTx> items) {
   const auto rows = co_await run_fenced(pool, create_statements(node, allotments, items));
@@ -222,10 +255,11 @@ awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string no
   if (static_cast<std::size_t>(rows.size()) != items.size()) {
     throw Exception(internal("create_mismatch", "the create batch returned fewer or more results than it had items"));
   }
+  auto known = co_await find_known(pool, rows);
   for (const auto row : rows) {
     CreateResult result{.outcome = create_outcome(row.get<std::string_view>("outcome")), .tx = std::nullopt};
-    if (!row.is_null("tx_id")) {
-      result.tx = read_managed_tx(row);
+    if (!row.is_null("known_id")) {
+      result.tx = known.at(row.get<Uuid>("known_id"));
     } else if (!row.is_null("new_at")) {
       result.tx = new_managed_tx(items[static_cast<std::size_t>(first[out.size()]) - 1], row);
     }

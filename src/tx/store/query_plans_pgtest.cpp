@@ -121,7 +121,7 @@ struct Expected {
 
 const std::vector<Expected> kExpected{
     {sql::kLockRows, {"tx_open_tx_id_key"}, ""},
-    {sql::kCreateBatch, {"uq_managed_tx_signer_request_id", "tx_open_pkey", "managed_tx_pkey"}, ""},
+    {sql::kCreateBatch, {"uq_managed_tx_signer_request_id", "tx_open_pkey"}, ""},
     {sql::kPromote, {"idx_managed_tx_waiting", "tx_open_pkey"}, ""},
     {sql::kWaiting, {"tx_open_pkey"}, ""},
     {sql::kApplySteps, {"tx_open_tx_id_key", "tx_attempt_pkey"}, ""},

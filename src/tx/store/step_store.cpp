@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "tx/store/store_columns.hpp"
+#include "tx/store/sql_parts.hpp"
 
 namespace fencepost::tx {
 

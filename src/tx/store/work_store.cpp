@@ -1,7 +1,7 @@
 #include "tx/store/work_store.hpp"
 
 #include "tx/store/read_row.hpp"
-#include "tx/store/store_columns.hpp"
+#include "tx/store/sql_parts.hpp"
 
 namespace fencepost::tx {
 
