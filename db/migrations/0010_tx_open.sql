@@ -209,3 +209,25 @@ SELECT m.tx_id, m.chain_id, m.signer, m.request_id, m.creation_seq, m.nonce, m.p
   LEFT JOIN LATERAL (SELECT * FROM tx_open AS o WHERE o.tx_id = m.tx_id LIMIT 1) AS o ON true
   LEFT JOIN LATERAL (SELECT * FROM tx_ended AS e WHERE e.tx_id = m.tx_id LIMIT 1) AS e ON true
   LEFT JOIN LATERAL (SELECT * FROM tx_receipt AS r WHERE r.tx_id = m.tx_id LIMIT 1) AS r ON true;
+
+-- Roles keep what they were granted: on the new tables and the view, what they had on managed_tx.
+DO $$
+DECLARE
+  v_grant record;
+BEGIN
+  FOR v_grant IN
+    SELECT a.privilege_type AS privilege, m.made,
+           CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS grantee
+      FROM pg_class AS c
+     CROSS JOIN aclexplode(c.relacl) AS a
+      JOIN (VALUES ('tx_open', '{SELECT,INSERT,UPDATE,DELETE}'::text[]),
+                   ('tx_receipt', '{SELECT,INSERT,UPDATE,DELETE}'),
+                   ('tx_ended', '{SELECT,INSERT,UPDATE,DELETE}'),
+                   ('tx_view', '{SELECT}')) AS m(made, privileges)
+        ON a.privilege_type = ANY (m.privileges)
+     WHERE c.oid = 'managed_tx'::regclass
+       AND a.grantee <> c.relowner
+  LOOP
+    EXECUTE format('GRANT %s ON %I TO %s', v_grant.privilege, v_grant.made, v_grant.grantee);
+  END LOOP;
+END $$;

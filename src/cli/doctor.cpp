@@ -19,6 +19,7 @@
 #include "doctor/chain.hpp"
 #include "doctor/database_probe.hpp"
 #include "doctor/email.hpp"
+#include "doctor/transactions.hpp"
 #include "doctor/transfer.hpp"
 
 namespace fencepost::cli {
@@ -33,6 +34,7 @@ struct DoctorFlags {
 };
 
 constexpr auto kRpcTimeout = 5s;
+constexpr auto kAuditTimeout = 5s;
 constexpr auto kShowWaitingAfter = 300ms;
 
 // Silences the log: the probes log errors that are printed here as findings.
@@ -94,6 +96,7 @@ std::vector<Probe> start_probes(const Config& config) {
   std::vector<Probe> probes;
   if (!config.database.dsn.empty()) {
     probes.push_back(start_probe("database", [&] { return doctor::check_database(config); }));
+    probes.push_back(start_probe("transactions", [&] { return doctor::check_transactions(config, kAuditTimeout); }));
     probes.push_back(start_probe("transfers", [&] { return doctor::check_transfers(config); }));
   }
   if (config.chains.empty()) {
@@ -122,7 +125,7 @@ Findings await_probe(Probe& probe, const FindingsReport& report) {
 }
 
 std::size_t widest_check(const Result<Config>& config) {
-  std::size_t width = std::string_view("transfers").size();
+  std::size_t width = std::string_view("transactions").size();
   if (!config) return width;
   for (const auto& chain : config->chains) width = std::max(width, doctor::chain_check_name(chain).size());
   return width;

@@ -2,27 +2,19 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "pg/migrations.hpp"
-#include "runtime/runtime.hpp"
+#include "tests/support/migrate_to.hpp"
 #include "tests/support/postgres.hpp"
-#include "tests/support/with_pool.hpp"
 
 namespace fencepost::outbox {
 namespace {
 
-constexpr std::size_t kBefore = 8;
 constexpr auto kId = "01900000-0000-7000-8000-000000000001";
 
 class EventLogMigration : public ::testing::Test {
  protected:
-  EventLogMigration() { migrate(kBefore); }
+  EventLogMigration() { test::migrate_to(db_.dsn(), 8); }
 
-  void migrate(std::size_t count) {
-    pg::Connector connector(test::connect_options(db_.dsn()));
-    const auto applied = run_blocking(pg::migrate(connector, std::span(pg::embedded_migrations()).first(count)));
-    if (!applied) throw Exception(applied.error());
-  }
-  void migrate_to_the_log() { migrate(kBefore + 1); }
+  void migrate_to_the_log() { test::migrate_to(db_.dsn(), 9); }
 
   void step(const std::string& at, const std::string& to, const std::string& why) {
     db_.exec(
