@@ -193,8 +193,8 @@ budget() {
 case $what in
   create)
     start "$(sized 1000 10)" 1 3600000 # no block is mined: only creation is measured
-    compare tx-create-1-signer "$dir/one" 1 64 1.0
-    compare tx-create-1000 "$dir/all" 1 64 1.0
+    compare tx-create-1-signer "$dir/one" 1 64 1.2
+    compare tx-create-1000 "$dir/all" 1 64 1.2
     budget tx-create-budget "$dir/all"
     ;;
   batch)
@@ -209,9 +209,9 @@ case $what in
     awk -v p50="$p50" -v tps="$floor" 'BEGIN {
       if (p50 <= 0 || tps <= 0) exit 2
       floor = 1e6 / tps
-      printf "%-30s %8.0f us p50   one commit %8.0f us   ratio %.2f (bar 3.00) %s\n", "tx-create-idle", p50, floor,
-             p50 / floor, (p50 / floor <= 3 ? "reached" : "MISSED")
-      exit !(p50 / floor <= 3)
+      printf "%-30s %8.0f us p50   one commit %8.0f us   ratio %.2f (bar 2.50) %s\n", "tx-create-idle", p50, floor,
+             p50 / floor, (p50 / floor <= 2.5 ? "reached" : "MISSED")
+      exit !(p50 / floor <= 2.5)
     }' || missed $?
     ;;
   lifecycle)
@@ -220,7 +220,7 @@ case $what in
     lifecycle "$(sized 20000 200)" >/dev/null # warm up: leases, plans, pages
     floor=$(pgbench_tps 64)
     curl -s "$chain_url/calls" >"$dir/calls.before"
-    report tx-lifecycle "$(lifecycle "$count")" "tx/s" "$floor" 0.2
+    report tx-lifecycle "$(lifecycle "$count")" "tx/s" "$floor" 0.4
     curl -s "$chain_url/calls" >"$dir/calls.after"
     calls_per_tx "$count"
     ;;

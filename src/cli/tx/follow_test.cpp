@@ -15,8 +15,6 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 // Each round of a watch sees the next of these; the last stays.
 struct Scene {
