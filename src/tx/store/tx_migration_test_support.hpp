@@ -13,7 +13,7 @@
 #include "tests/support/migrate_to.hpp"
 #include "tests/support/postgres.hpp"
 #include "tx/model/lease.hpp"
-#include "tx/store/store_columns.hpp"
+#include "tx/store/sql_parts.hpp"
 
 namespace fencepost::tx {
 
