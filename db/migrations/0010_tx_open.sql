@@ -210,6 +210,18 @@ SELECT m.tx_id, m.chain_id, m.signer, m.request_id, m.creation_seq, m.nonce, m.p
   LEFT JOIN LATERAL (SELECT * FROM tx_ended AS e WHERE e.tx_id = m.tx_id LIMIT 1) AS e ON true
   LEFT JOIN LATERAL (SELECT * FROM tx_receipt AS r WHERE r.tx_id = m.tx_id LIMIT 1) AS r ON true;
 
+-- Statements decide by rows that they have locked, and write these rows by their ctid. A row that was not written after
+-- all would leave a step in the log that did not happen: fail, so that the whole transaction is rolled back.
+CREATE FUNCTION tx_wrote_all(decided bigint, written bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF decided <> written THEN
+    RAISE EXCEPTION 'a locked row was changed by another session: % rows to write, % written', decided, written
+      USING ERRCODE = 'serialization_failure';
+  END IF;
+  RETURN true;
+END $$;
+
 -- Roles keep what they were granted: on the new tables and the view, what they had on managed_tx.
 DO $$
 DECLARE

@@ -134,7 +134,7 @@ awaitable<Result<CreatedTx>> TxService::try_create(CreateTx& request, bool& lost
     written = co_await writer_.create(std::move(pending));
   } catch (const pg::QueryError& refused) {
     // Only a forwarded request can have an id that is in use: all other ids are generated here.
-    if (refused.constraint() != "managed_tx_pkey") throw;
+    if (refused.constraint() != "managed_tx_pkey" && refused.constraint() != "tx_open_tx_id_key") throw;
     co_return fail(conflict("tx_id_taken", "another transaction already has this txId"));
   }
   switch (written.outcome) {

@@ -48,6 +48,7 @@ const Statement sql::kClaimAttempts{"tx_claim", R"(
       FROM claim AS c
      WHERE t.ctid = c.row_id
        AND c.outcome = 'done'
+    RETURNING t.tx_id
   ),
   stored AS (
     INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fees, fencing_token)
@@ -68,7 +69,10 @@ const Statement sql::kClaimAttempts{"tx_claim", R"(
                claims = tx_attempt.claims + 1,
                fencing_token = excluded.fencing_token
   )
-  SELECT outcome, claims FROM claim ORDER BY ord)"};
+  SELECT outcome, claims
+    FROM claim
+   WHERE (SELECT tx_wrote_all((SELECT count(*) FROM claim WHERE outcome = 'done'), (SELECT count(*) FROM claimed)))
+   ORDER BY ord)"};
 
 pg::Batch claim_statements(const std::string& node, const std::vector<Claim>& claims,
                            std::chrono::milliseconds interval) {
@@ -126,10 +130,12 @@ const Statement sql::kClaimResubmits{"tx_claim_resubmits", R"(
            updated_at = clock_timestamp()
       FROM due AS d
      WHERE t.ctid = d.row_id
+    RETURNING t.tx_id
   )
   SELECT chain_id, signer, token, tx_id, state, nonce, tx_hash, retry_count, due_at::text AS due_at, raw
     FROM due
    WHERE raw IS NOT NULL
+     AND (SELECT tx_wrote_all((SELECT count(*) FROM due), (SELECT count(*) FROM claimed)))
    ORDER BY signer, nonce)"};
 
 namespace {

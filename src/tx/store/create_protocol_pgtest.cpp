@@ -178,6 +178,30 @@ TEST_F(CreateProtocol, promotion_follows_the_creation_order) {
   EXPECT_EQ(broken(lease.key), "");
 }
 
+// A promotion that wrote the work and not the record would leave a payment that is sent and looks as if it waited.
+TEST_F(CreateProtocol, promotion_fails_as_a_whole_if_another_session_changes_the_record_meanwhile) {
+  const auto lease = signer_of("node-a");
+  const auto items = some(lease.key, 2);
+  create({{lease, 1}}, items);
+  mine(id_at(lease.key, 0), 1);
+  Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("UPDATE managed_tx SET gas_limit = 50000 WHERE tx_id = $1", pg::Params::of(items[1].tx_id));
+  const auto batch = promote_statements("node-a", {{lease, 1}});
+  a.must("BEGIN");
+  for (std::size_t i = 0; i < 2; ++i) a.must(batch.entries()[i].statement->sql, batch.entries()[i].params);
+  a.send(batch.entries()[2].statement->sql, batch.entries()[2].params);
+  ASSERT_FALSE(theatre.settled(a));
+  psql.must("COMMIT");
+  EXPECT_EQ(a.take().sqlstate, "40001");
+  a.must("ROLLBACK");
+  EXPECT_EQ(state_of(items[1].tx_id), "CREATED");
+  EXPECT_EQ(broken(lease.key), "");
+  EXPECT_EQ(promote_now(lease, 1), 1);
+  EXPECT_EQ(count("nonce = 1 AND gas_limit = 50000", lease.key), 1);
+  EXPECT_EQ(broken(lease.key), "");
+}
+
 TEST_F(CreateProtocol, promotion_is_fenced) {
   const auto lease = signer_of("node-a");
   create({{lease, 1}}, some(lease.key, 2));

@@ -233,8 +233,8 @@ awaitable<std::map<Uuid, ManagedTx>> find_known(pg::Pool& pool, const pg::Result
   std::string failure;
   try {
     rows = co_await pool.query(kFindKnown, ids);
-  } catch (const Exception& e) {
-    failure = e.error().to_string();
+  } catch (const std::exception&) {
+    failure = error_of(std::current_exception()).to_string();
   }
   if (!failure.empty()) throw pg::CommitUnknown(std::string(kFindKnown.name), failure);
   for (const auto row : rows) {
@@ -268,7 +268,9 @@ awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string no
   co_return out;
 }
 
-// Takes the first of the line, as far as there is room. The line is empty when there are fewer than that.
+// Takes the first of the line, as far as there is room. The line is empty when there are fewer than that. Only a
+// session that is not a node's changes a record that waits; if one does so at this moment, tx_wrote_all fails, and the
+// promoter tries again.
 const Statement sql::kPromote{"tx_promote", R"(
   WITH held AS MATERIALIZED (
     SELECT w.chain_id, w.signer, w.token, c.ctid AS cursor_row, c.next_nonce, c.first_waiting,
@@ -331,6 +333,7 @@ const Statement sql::kPromote{"tx_promote", R"(
       FROM chosen
      WHERE t.ctid = chosen.row_id
        AND t.nonce IS NULL
+    RETURNING t.tx_id
   ),
   logged AS (
     INSERT INTO event (subject, type, from_state, to_state, node, fencing_token, why, data)
@@ -343,6 +346,7 @@ const Statement sql::kPromote{"tx_promote", R"(
   SELECT chain_id, signer, tx_id, nonce
     FROM chosen
    WHERE tx_id IS NOT NULL
+     AND (SELECT tx_wrote_all((SELECT count(tx_id) FROM chosen), (SELECT count(*) FROM recorded)))
    ORDER BY chain_id, signer, nonce)"};
 
 pg::Batch promote_statements(const std::string& node, const std::vector<Allotment>& allotments) {

@@ -140,23 +140,28 @@ const Statement sql::kApplySteps{"tx_step_apply", R"(
       FROM step AS s
      WHERE t.ctid = s.row_id
        AND s.outcome = 'done'
+    RETURNING t.tx_id
+  ),
+  answered AS MATERIALIZED (  -- attempts that get an outcome
+    SELECT s.attempt_outcome, s.error, s.begins_broadcast, a.row_id
+      FROM step AS s
+     CROSS JOIN LATERAL (SELECT a.ctid AS row_id
+                           FROM tx_attempt AS a
+                          WHERE a.chain_id = s.chain_id
+                            AND a.tx_hash = coalesce(s.tx_hash, s.hash_before)
+                            AND (s.begins_broadcast OR a.outcome IS DISTINCT FROM s.attempt_outcome)
+                          LIMIT 1) AS a
+     WHERE s.outcome = 'done'
+       AND s.attempt_outcome IS NOT NULL
   ),
   judged AS (
     UPDATE tx_attempt AS a
        SET outcome = s.attempt_outcome,
            message = nullif(s.error, ''),
            claims = a.claims + CASE WHEN s.begins_broadcast THEN 1 ELSE 0 END
-      FROM (SELECT s.*, a.row_id AS attempt_row
-              FROM step AS s
-             CROSS JOIN LATERAL (SELECT a.ctid AS row_id
-                                   FROM tx_attempt AS a
-                                  WHERE a.chain_id = s.chain_id
-                                    AND a.tx_hash = coalesce(s.tx_hash, s.hash_before)
-                                    AND (s.begins_broadcast OR a.outcome IS DISTINCT FROM s.attempt_outcome)
-                                  LIMIT 1) AS a
-             WHERE s.outcome = 'done'
-               AND s.attempt_outcome IS NOT NULL) AS s
-     WHERE a.ctid = s.attempt_row
+      FROM answered AS s
+     WHERE a.ctid = s.row_id
+    RETURNING a.tx_id
   ),
   received AS (
     INSERT INTO tx_receipt (tx_id, chain_id, receipt_block, receipt)
@@ -201,7 +206,11 @@ const Statement sql::kApplySteps{"tx_step_apply", R"(
             )" FENCEPOST_MORE_EVENTS R"() AS entry
      ORDER BY ord, place
   )
-  SELECT outcome FROM step ORDER BY ord)"};
+  SELECT outcome
+    FROM step
+   WHERE (SELECT tx_wrote_all((SELECT count(*) FROM step WHERE outcome = 'done'), (SELECT count(*) FROM applied)))
+     AND (SELECT tx_wrote_all((SELECT count(*) FROM answered), (SELECT count(*) FROM judged)))
+   ORDER BY ord)"};
 
 namespace {
 
@@ -263,6 +272,7 @@ const Statement sql::kEndSteps{"tx_step_end", R"(
   closed AS (
     DELETE FROM tx_open
      WHERE ctid = ANY (ARRAY(SELECT row_id FROM step WHERE outcome = 'done'))
+    RETURNING tx_id
   ),
   ended AS (
     INSERT INTO tx_ended (tx_id, chain_id, state, sub_state, error_message, retry_count, tx_hash, first_submitted_at,
@@ -286,7 +296,10 @@ const Statement sql::kEndSteps{"tx_step_end", R"(
             )" FENCEPOST_MORE_EVENTS R"() AS entry
      ORDER BY ord, place
   )
-  SELECT outcome FROM step ORDER BY ord)"};
+  SELECT outcome
+    FROM step
+   WHERE (SELECT tx_wrote_all((SELECT count(*) FROM step WHERE outcome = 'done'), (SELECT count(*) FROM closed)))
+   ORDER BY ord)"};
 
 namespace {
 

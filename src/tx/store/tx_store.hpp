@@ -21,6 +21,7 @@ extern const pg::Statement kList;
 extern const pg::Statement kListOfSigner;
 extern const pg::Statement kListWaiting;
 extern const pg::Statement kListOpen;
+extern const pg::Statement kListConfirmed;
 extern const pg::Statement kListFailed;
 extern const pg::Statement kListAttempts;
 extern const pg::Statement kListSigners;

@@ -254,19 +254,29 @@ TEST_F(WorkQueries, mined_transactions_are_found_by_their_block) {
     // Page by page.
     rows = co_await mined_between(pool, "node-a", kChain, {}, {}, 2);
     EXPECT_EQ(places(rows), "1:1 1:3");
-    rows = co_await mined_between(pool, "node-a", kChain, {}, place_of(rows[1]), 2);
+    rows = co_await mined_between(pool, "node-a", kChain, {}, rows[1], 2);
     EXPECT_EQ(places(rows), "1:0 3:0");
-    rows = co_await mined_between(pool, "node-a", kChain, {}, place_of(rows[1]), 2);
+    rows = co_await mined_between(pool, "node-a", kChain, {}, rows[1], 2);
     EXPECT_EQ(places(rows), "1:2");
-    rows = co_await mined_between(pool, "node-a", kChain, {}, place_of(rows[0]), 2);
+    rows = co_await mined_between(pool, "node-a", kChain, {}, rows[0], 2);
     EXPECT_TRUE(rows.empty());
-    EXPECT_EQ(co_await lowest_mined(pool, "node-a", kChain), 11);
-    EXPECT_EQ(co_await lowest_mined(pool, "node-c", kChain), std::nullopt);
+    // The same by signer and nonce.
+    rows = co_await mined_open(pool, "node-a", kChain, {.from = 11, .to = 12}, {}, 10);
+    EXPECT_EQ(places(rows), "1:0 1:1 1:3 3:0");
+    EXPECT_FALSE(rows[2].succeeded);
+    rows = co_await mined_open(pool, "node-a", kChain, {}, {}, 2);
+    EXPECT_EQ(places(rows), "1:0 1:1");
+    rows = co_await mined_open(pool, "node-a", kChain, {}, rows[1], 2);
+    EXPECT_EQ(places(rows), "1:2 1:3");
+    rows = co_await mined_open(pool, "node-a", kChain, {}, rows[1], 2);
+    EXPECT_EQ(places(rows), "3:0");
+    EXPECT_TRUE((co_await mined_open(pool, "node-a", kChain, {}, rows[0], 2)).empty());
     // What has ended is no longer found.
     for (const auto& id : {a[1], a[3]}) end(id);
     rows = co_await mined_between(pool, "node-a", kChain, {.to = 12}, {}, 10);
     EXPECT_EQ(places(rows), "1:0 3:0");
-    EXPECT_EQ(co_await lowest_mined(pool, "node-a", kChain), 12);
+    rows = co_await mined_open(pool, "node-a", kChain, {.to = 12}, {}, 10);
+    EXPECT_EQ(places(rows), "1:0 3:0");
   });
 }
 

@@ -35,6 +35,24 @@ std::vector<Match> read_matches(const pg::ResultSet& rows) {
   return out;
 }
 
+std::vector<MinedTx> read_mined(const pg::ResultSet& rows) {
+  std::vector<MinedTx> out;
+  for (const auto row : rows) {
+    out.push_back({.lease = read_lease(row),
+                   .tx_id = row.get<Uuid>("tx_id"),
+                   .state = read_state(row),
+                   .nonce = row.get<std::int64_t>("nonce"),
+                   .tx_hash = row.get<std::string>("tx_hash"),
+                   .attempt_kind = read_attempt_kind(row, "attempt_kind"),
+                   .succeeded = row.get<bool>("succeeded"),
+                   .block = row.get<std::int64_t>("receipt_block"),
+                   .block_hash = row.get<std::string>("receipt_hash"),
+                   .announced = read_announced(row),
+                   .age = read_seconds(row, "age").value_or(std::chrono::milliseconds(0))});
+  }
+  return out;
+}
+
 }  // namespace
 
 // A nonce that waits for its retry delays the signer's higher ones, which could not be mined before it: `ready` is
@@ -143,7 +161,7 @@ const Statement sql::kStaleReceipts{"tx_stale_receipts", R"(
    CROSS JOIN LATERAL (SELECT *
                          FROM tx_attempt AS a
                         WHERE a.tx_id = t.tx_id
-                        ORDER BY a.attempt
+                        ORDER BY a.attempt DESC
                         LIMIT 100) AS a
    ORDER BY t.signer, t.nonce, a.attempt)"};
 
@@ -170,10 +188,6 @@ awaitable<> note_receipt_checks(pg::Pool& pool, std::vector<Uuid> tx_ids) {
   co_await pool.execute(sql::kNoteChecks, tx_ids);
 }
 
-MinedPlace place_of(const MinedTx& tx) {
-  return {tx.block, tx.tx_id};
-}
-
 const Statement sql::kMinedBetween{"tx_mined_between", R"(
   SELECT t.*, l.fencing_token AS token, a.kind AS attempt_kind,
          extract(epoch FROM clock_timestamp() - m.created_at)::double precision AS age
@@ -194,36 +208,43 @@ const Statement sql::kMinedBetween{"tx_mined_between", R"(
    LIMIT $7)"};
 
 awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                              MinedBlocks blocks, MinedPlace after, std::size_t limit) {
-  const auto rows =
-      co_await pool.query(sql::kMinedBetween, node, chain_id, blocks.from, blocks.to, after.block, after.tx_id, limit);
-  std::vector<MinedTx> out;
-  for (const auto row : rows) {
-    out.push_back({.lease = read_lease(row),
-                   .tx_id = row.get<Uuid>("tx_id"),
-                   .state = read_state(row),
-                   .nonce = row.get<std::int64_t>("nonce"),
-                   .tx_hash = row.get<std::string>("tx_hash"),
-                   .attempt_kind = read_attempt_kind(row, "attempt_kind"),
-                   .succeeded = row.get<bool>("succeeded"),
-                   .block = row.get<std::int64_t>("receipt_block"),
-                   .block_hash = row.get<std::string>("receipt_hash"),
-                   .announced = read_announced(row),
-                   .age = read_seconds(row, "age").value_or(std::chrono::milliseconds(0))});
-  }
-  co_return out;
+                                              MinedBlocks blocks, std::optional<MinedTx> after, std::size_t limit) {
+  const auto block = after ? after->block : -1;
+  const auto id = after ? after->tx_id : Uuid();
+  const auto rows = co_await pool.query(sql::kMinedBetween, node, chain_id, std::max(blocks.from, block), blocks.to,
+                                        block, id, limit);
+  co_return read_mined(rows);
 }
 
-const Statement sql::kLowestMined{"tx_lowest_mined", R"(
-  SELECT min(t.block) AS block
+const Statement sql::kMinedOpen{"tx_mined_open", R"(
+  SELECT l.chain_id, l.signer, l.token, t.*
     FROM )" FENCEPOST_LED_SIGNERS R"(
-   CROSS JOIN LATERAL (SELECT min(t.receipt_block) AS block
+   CROSS JOIN LATERAL (SELECT t.tx_id, t.state, t.nonce, t.tx_hash, t.succeeded, t.receipt_block, t.receipt_hash,
+                              t.announced_block, t.announced_hash, a.kind AS attempt_kind,
+                              extract(epoch FROM clock_timestamp() - m.created_at)::double precision AS age
                          FROM tx_open AS t
-                        WHERE t.chain_id = l.chain_id AND t.signer = l.signer) AS t)"};
+                        CROSS JOIN LATERAL (SELECT a.kind
+                                              FROM tx_attempt AS a
+                                             WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
+                                             LIMIT 1) AS a
+                        CROSS JOIN LATERAL (SELECT m.created_at FROM managed_tx AS m WHERE m.tx_id = t.tx_id LIMIT 1)
+                           AS m
+                        WHERE t.chain_id = l.chain_id
+                          AND t.signer = l.signer
+                          AND (l.signer > $5 OR t.nonce > $6)
+                          AND t.receipt_block BETWEEN $3 AND $4
+                        ORDER BY t.nonce
+                        LIMIT $7) AS t
+   WHERE l.signer >= $5
+   ORDER BY l.signer, t.nonce
+   LIMIT $7)"};
 
-awaitable<std::optional<std::int64_t>> lowest_mined(pg::Pool& pool, std::string node, std::int64_t chain_id) {
-  const auto rows = co_await pool.query(sql::kLowestMined, node, chain_id);
-  co_return rows.one().get<std::optional<std::int64_t>>("block");
+awaitable<std::vector<MinedTx>> mined_open(pg::Pool& pool, std::string node, std::int64_t chain_id, MinedBlocks blocks,
+                                           std::optional<MinedTx> after, std::size_t limit) {
+  const auto signer = after ? after->lease.key.signer : std::string();
+  const auto nonce = after ? after->nonce : -1;
+  const auto rows = co_await pool.query(sql::kMinedOpen, node, chain_id, blocks.from, blocks.to, signer, nonce, limit);
+  co_return read_mined(rows);
 }
 
 // The previous nonce is mined or ended, or it is of another sender.

@@ -26,7 +26,7 @@ extern const pg::Statement kMatchAttempts;
 extern const pg::Statement kStaleReceipts;
 extern const pg::Statement kNoteChecks;
 extern const pg::Statement kMinedBetween;
-extern const pg::Statement kLowestMined;
+extern const pg::Statement kMinedOpen;
 extern const pg::Statement kOpenHeads;
 }  // namespace sql
 
@@ -91,20 +91,14 @@ struct MinedBlocks {
   std::int64_t from = 0;
   std::int64_t to = std::numeric_limits<std::int64_t>::max();
 };
-// The end of a page. By default, the position before everything.
-struct MinedPlace {
-  std::int64_t block = -1;
-  Uuid tx_id;
-};
-MinedPlace place_of(const MinedTx& tx);
-// Transactions that were mined in `blocks`, in the order of the blocks: the first `limit` after `after`. Reads the
-// receipts of ended transactions in these blocks, too, so `blocks` should begin where something is left to do.
+// Open transactions that were mined in `blocks`: the first `limit` after `after`, the last one of the previous page.
+//
+// mined_open reads everything that is open, by signer and nonce. mined_between reads the receipts in these blocks, also
+// of transactions that have ended: for blocks that were just mined or have just become final.
+awaitable<std::vector<MinedTx>> mined_open(pg::Pool& pool, std::string node, std::int64_t chain_id, MinedBlocks blocks,
+                                           std::optional<MinedTx> after, std::size_t limit);
 awaitable<std::vector<MinedTx>> mined_between(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                              MinedBlocks blocks, MinedPlace after, std::size_t limit);
-
-// The lowest block in which a transaction is that is not final; nullopt when there is none. Reads everything that is
-// open.
-awaitable<std::optional<std::int64_t>> lowest_mined(pg::Pool& pool, std::string node, std::int64_t chain_id);
+                                              MinedBlocks blocks, std::optional<MinedTx> after, std::size_t limit);
 
 // The signer's lowest nonce without a receipt.
 struct OpenHead {

@@ -13,7 +13,8 @@ namespace fencepost::tx {
 namespace {
 
 constexpr std::size_t kMinedAtOnce = 1'000;
-constexpr std::chrono::seconds kFindInterval{30};
+constexpr std::chrono::seconds kLookAtAllInterval{30};
+constexpr std::chrono::seconds kUndecidedInterval{2};
 constexpr std::size_t kListLimit = 512;  // blocks in a stored list, for rules that take hundreds
 
 OpenTx to_open_tx(const MinedTx& tx) {
@@ -50,12 +51,12 @@ awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {
 }
 
 void ConfirmationManager::on_mined(std::int64_t block) {
-  stored_since_ = std::min(stored_since_, block);
+  if (block <= passing_to_) look_at_all_ = true;
 }
 
 void ConfirmationManager::on_taken() {
   unchecked_ = true;
-  find_again_ = true;
+  look_at_all_ = true;
   worker_.wake();
 }
 
@@ -64,11 +65,12 @@ void ConfirmationManager::on_taken() {
 awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
   const auto& window = chain_.follower.window();
   std::map<SignerKey, std::pair<SignerLease, std::int64_t>> lowest;
-  const MinedBlocks blocks{.from = window.empty() ? 0 : window.bottom()->number};
-  MinedPlace after;
+  if (window.empty()) co_return;
+  const MinedBlocks blocks{.from = window.bottom()->number};
+  std::optional<MinedTx> after;
   for (bool more = true; more;) {
     const auto mined =
-        co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(), blocks, after, kMinedAtOnce);
+        co_await mined_open(chain_.database.pool(), chain_.node(), chain_.chain_id(), blocks, after, kMinedAtOnce);
     const auto* head = window.head();
     if (head == nullptr) co_return;
     std::vector<Step> steps;
@@ -84,7 +86,7 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
       }
     }
     more = mined.size() == kMinedAtOnce;
-    if (more) after = place_of(mined.back());
+    if (more) after = mined.back();
     const bool any = !steps.empty();
     co_await chain_.apply(std::move(steps));
     if (any) test_point("reorg.committed");
@@ -133,34 +135,36 @@ awaitable<Worker::Next> ConfirmationManager::advance() {
   co_return Worker::Next::kRest;
 }
 
-// Asks PostgreSQL now and then, so that a wrong bound in memory costs time and nothing else.
-awaitable<std::int64_t> ConfirmationManager::lowest_unfinished() {
+// Usually looks only at the blocks that have become final since the last pass. Looks at everything that is open now and
+// then, after a takeover, when a receipt comes late, and soon again while a transaction cannot be decided.
+awaitable<> ConfirmationManager::finish(evm::FinalBlock final) {
   const auto now = SteadyClock::real().now();
-  if (find_again_ || now - found_at_ >= kFindInterval) {
-    find_again_ = false;  // may be set again during the query
-    found_at_ = now;
-    stored_since_ = kNoBlock;
-    try {
-      unfinished_from_ =
-          (co_await lowest_mined(chain_.database.pool(), chain_.node(), chain_.chain_id())).value_or(kNoBlock);
-    } catch (const std::exception&) {
-      find_again_ = true;
-      throw;
-    }
+  const bool all = look_at_all_ || now - looked_at_all_ >= (undecided_ ? kUndecidedInterval : kLookAtAllInterval);
+  if (!all && final.number <= finished_through_) co_return;
+  passing_to_ = std::max(passing_to_, final.number);
+  if (all) look_at_all_ = false;  // may be set again during the pass
+  try {
+    const bool left = co_await finish_pass(final, all);
+    undecided_ = left || (undecided_ && !all);
+  } catch (const std::exception&) {
+    look_at_all_ = true;
+    throw;
   }
-  unfinished_from_ = std::min(unfinished_from_, std::exchange(stored_since_, kNoBlock));
-  co_return unfinished_from_;
+  finished_through_ = std::max(finished_through_, final.number);
+  if (all) looked_at_all_ = now;
 }
 
-awaitable<> ConfirmationManager::finish(evm::FinalBlock final) {
-  const auto from = co_await lowest_unfinished();
-  if (from > final.number) co_return;
-  auto left = final.number + 1;  // the lowest block with something left to do
+// Returns whether a transaction is left that should have ended.
+awaitable<bool> ConfirmationManager::finish_pass(evm::FinalBlock final, bool all) {
   Asked asked;
-  MinedPlace after;
+  bool left = false;
+  std::optional<MinedTx> after;
   for (bool more = true; more;) {
-    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                              {.from = from, .to = final.number}, after, kMinedAtOnce);
+    auto& pool = chain_.database.pool();
+    const auto mined =
+        all ? co_await mined_open(pool, chain_.node(), chain_.chain_id(), {.to = final.number}, after, kMinedAtOnce)
+            : co_await mined_between(pool, chain_.node(), chain_.chain_id(),
+                                     {.from = finished_through_ + 1, .to = final.number}, after, kMinedAtOnce);
     std::vector<Step> steps;
     std::vector<const MinedTx*> stepped;
     for (const auto& tx : mined) {
@@ -169,24 +173,23 @@ awaitable<> ConfirmationManager::finish(evm::FinalBlock final) {
         steps.push_back(std::move(*step));
         stepped.push_back(&tx);
       } else {
-        left = std::min(left, tx.block);
+        left = true;
       }
     }
     more = mined.size() == kMinedAtOnce;
-    if (more) after = place_of(mined.back());
+    if (more) after = mined.back();
     const bool any = !steps.empty();
     if (any) test_point("confirmations.ready");
     const auto outcomes = co_await chain_.apply(steps);
     if (any) test_point("confirmations.committed");
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const auto& tx = *stepped[i];
-      if (outcomes[i] != StepOutcome::kDone) left = std::min(left, tx.block);
+      if (outcomes[i] != StepOutcome::kDone) left = true;
       if (outcomes[i] == StepOutcome::kDone && steps[i].ends()) {
-        create_to_final_.Observe(static_cast<double>(tx.age.count()) / 1000.0);
+        create_to_final_.Observe(static_cast<double>(stepped[i]->age.count()) / 1000.0);
       }
     }
   }
-  unfinished_from_ = left;
+  co_return left;
 }
 
 // Checks the node's own branch. Where a tag decides finality, the endpoint that answered for the tag must agree.
@@ -266,16 +269,16 @@ awaitable<> ConfirmationManager::tell_progress(std::int64_t final_number) {
   const auto* head = chain_.follower.window().head();
   if (head == nullptr || told_head_ == head->hash) co_return;
   const auto head_hash = head->hash;
-  MinedPlace after;
+  std::optional<MinedTx> after;
   for (bool more = true; more;) {
-    const auto mined = co_await mined_between(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                              {.from = final_number + 1}, after, kMinedAtOnce);
+    const auto mined = co_await mined_open(chain_.database.pool(), chain_.node(), chain_.chain_id(),
+                                           {.from = final_number + 1}, after, kMinedAtOnce);
     std::vector<Step> steps;
     for (const auto& tx : mined) {
       if (auto step = announcement_step(tx, false)) steps.push_back(std::move(*step));
     }
     more = mined.size() == kMinedAtOnce;
-    if (more) after = place_of(mined.back());
+    if (more) after = mined.back();
     co_await chain_.apply(std::move(steps));
   }
   told_head_ = head_hash;

@@ -2,7 +2,6 @@
 // whose block was orphaned (newFork), and reports when a reorg orphans even a final block.
 #pragma once
 
-#include <limits>
 #include <map>
 
 #include "runtime/worker.hpp"
@@ -34,7 +33,7 @@ class ConfirmationManager {
   awaitable<Worker::Next> advance();
   awaitable<> withdraw_dead(bool head_went_back);
   awaitable<> finish(evm::FinalBlock final);
-  awaitable<std::int64_t> lowest_unfinished();
+  awaitable<bool> finish_pass(evm::FinalBlock final, bool all);
   awaitable<> look_for_violations(const evm::FinalBlock& final);
   awaitable<> tell_progress(std::int64_t final_number);
   awaitable<std::optional<bool>> is_canonical(const MinedTx& tx, const evm::FinalBlock& final, Asked& asked);
@@ -55,12 +54,11 @@ class ConfirmationManager {
   std::optional<Undone> undone_;  // where ended transactions may have been undone
   std::int64_t highest_head_ = 0;
 
-  static constexpr auto kNoBlock = std::numeric_limits<std::int64_t>::max();
-  // The lowest block with an open transaction, without those whose receipts were stored since: stored_since_ has them.
-  std::int64_t unfinished_from_ = kNoBlock;
-  std::int64_t stored_since_ = kNoBlock;
-  bool find_again_ = true;  // unfinished_from_ may be wrong
-  SteadyClock::TimePoint found_at_;
+  std::int64_t finished_through_ = -1;  // up to this block, everything was looked at since it became final
+  std::int64_t passing_to_ = -1;        // the same, with the blocks of the pass that runs now
+  bool look_at_all_ = true;             // something may be left below finished_through_
+  bool undecided_ = false;              // something is left there
+  SteadyClock::TimePoint looked_at_all_;
   bool first_look_ = true;
   bool unchecked_ = true;                 // there may be receipts that this process did not store
   std::optional<std::string> told_head_;  // progress was announced up to this head
