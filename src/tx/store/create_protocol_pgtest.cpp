@@ -258,7 +258,7 @@ TEST_F(CreateRetry, would_fail_if_one_statement_locked_and_created) {
     ASSERT_NE(place, std::string::npos) << at;
     sql.replace(place, at.size(), with);
   };
-  put("WHERE l.owner_node = $1", "WHERE w.signer IN (SELECT signer FROM locked) AND l.owner_node = $1");
+  put("WHERE (l.owner_node = $1", "WHERE w.signer IN (SELECT signer FROM locked) AND (l.owner_node = $1");
   put("WITH held AS", fmt::format("WITH locked AS MATERIALIZED ({}), held AS", sql::kLockCursors.sql));
   if (HasFatalFailure()) return;
 

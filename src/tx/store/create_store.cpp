@@ -118,17 +118,12 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
            END AS room
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[])
            WITH ORDINALITY AS w(chain_id, signer, token, max_in_flight, slot)
-     CROSS JOIN LATERAL (SELECT *
-                           FROM signer_lease AS l
-                          WHERE l.chain_id = w.chain_id AND l.signer = w.signer
-                          LIMIT 1) AS l
+     CROSS JOIN LATERAL )" FENCEPOST_LEASE_OF("w") R"( AS l
      CROSS JOIN LATERAL (SELECT c.ctid, c.*
                            FROM signer_nonce_cursor AS c
                           WHERE c.chain_id = w.chain_id AND c.signer = w.signer
                           LIMIT 1) AS c
-     WHERE l.owner_node = $1
-       AND l.fencing_token = w.token
-       AND l.expires_at > clock_timestamp()
+     WHERE )" FENCEPOST_HELD_BY_US("w") R"(
   ),
   item AS MATERIALIZED (
     SELECT i.*, h.chain_id, h.signer, h.token, h.cursor_row, h.next_nonce, h.next_creation, h.needs_reconcile, h.room,
@@ -278,17 +273,12 @@ const Statement sql::kPromote{"tx_promote", R"(
                 ELSE greatest(0, least(1000, w.max_in_flight - )" FENCEPOST_IN_FLIGHT("w", "c") R"())
            END AS room
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS w(chain_id, signer, token, max_in_flight)
-     CROSS JOIN LATERAL (SELECT *
-                           FROM signer_lease AS l
-                          WHERE l.chain_id = w.chain_id AND l.signer = w.signer
-                          LIMIT 1) AS l
+     CROSS JOIN LATERAL )" FENCEPOST_LEASE_OF("w") R"( AS l
      CROSS JOIN LATERAL (SELECT c.ctid, c.*
                            FROM signer_nonce_cursor AS c
                           WHERE c.chain_id = w.chain_id AND c.signer = w.signer
                           LIMIT 1) AS c
-     WHERE l.owner_node = $1
-       AND l.fencing_token = w.token
-       AND l.expires_at > clock_timestamp()
+     WHERE )" FENCEPOST_HELD_BY_US("w") R"(
        AND c.next_nonce IS NOT NULL
        AND NOT c.needs_reconcile
   ),

@@ -98,29 +98,22 @@ const Statement sql::kListWaiting{"tx_list_waiting",
                                   FENCEPOST_LIST_PAGE("managed_tx", "t.nonce IS NULL AND $3 = 'CREATED'")};
 const Statement sql::kListOpen{"tx_list_open", FENCEPOST_LIST_PAGE("tx_open", "t.state = $3")};
 
-const Statement sql::kListConfirmed{"tx_list_confirmed", R"(
+// The newest of those that have ended.
+#define FENCEPOST_LIST_ENDED(state) \
+  R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
     FROM tx_ended AS e
    CROSS JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = e.tx_id LIMIT 1) AS t
-   WHERE e.state = 'CONFIRMED'
+   WHERE e.state = ')" state R"('
      AND ($5::uuid IS NULL OR e.tx_id < $5)
      AND )" FENCEPOST_LIST_FILTERS R"(
      AND ($2::text IS NULL OR t.signer = $2)
      AND t.state = $3
    ORDER BY e.tx_id DESC
-   LIMIT $6)"};
-
-const Statement sql::kListFailed{"tx_list_failed", R"(
-  SELECT )" FENCEPOST_TX_COLUMNS("t") R"(
-    FROM tx_ended AS e
-   CROSS JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = e.tx_id LIMIT 1) AS t
-   WHERE e.state = 'FAILED_FINAL'
-     AND ($5::uuid IS NULL OR e.tx_id < $5)
-     AND )" FENCEPOST_LIST_FILTERS R"(
-     AND ($2::text IS NULL OR t.signer = $2)
-     AND t.state = $3
-   ORDER BY e.tx_id DESC
-   LIMIT $6)"};
+   LIMIT $6)"
+const Statement sql::kListConfirmed{"tx_list_confirmed", FENCEPOST_LIST_ENDED("CONFIRMED")};
+const Statement sql::kListFailed{"tx_list_failed", FENCEPOST_LIST_ENDED("FAILED_FINAL")};
+#undef FENCEPOST_LIST_ENDED
 
 namespace {
 
