@@ -198,18 +198,22 @@ awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<st
   co_return out;
 }
 
+// Counts the line by its ends: a million may wait. A nonce that an operator filled meanwhile is counted with them.
 const Statement sql::kBacklogs{"tx_backlogs", R"(
   SELECT l.chain_id, l.signer, w.created, o.allocated, o.tracking, o.stuck, o.without_receipt,
          extract(epoch FROM clock_timestamp() - least(w.oldest, o.oldest))::double precision AS oldest
     FROM signer_lease AS l
-   CROSS JOIN LATERAL (SELECT c.first_waiting
+   CROSS JOIN LATERAL (SELECT c.first_waiting, c.next_creation
                          FROM signer_nonce_cursor AS c
                         WHERE c.chain_id = l.chain_id AND c.signer = l.signer
                         LIMIT 1) AS c
-   CROSS JOIN LATERAL (SELECT count(*) AS created, min(m.created_at) AS oldest
-                         FROM managed_tx AS m
-                        WHERE m.chain_id = l.chain_id AND m.signer = l.signer AND m.nonce IS NULL
-                          AND m.creation_seq >= c.first_waiting) AS w
+   CROSS JOIN LATERAL (SELECT c.next_creation - c.first_waiting AS created,
+                              (SELECT m.created_at
+                                 FROM managed_tx AS m
+                                WHERE m.chain_id = l.chain_id AND m.signer = l.signer AND m.nonce IS NULL
+                                  AND m.creation_seq >= c.first_waiting
+                                ORDER BY m.creation_seq
+                                LIMIT 1) AS oldest) AS w
    CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE t.state = 'ALLOCATED') AS allocated,
                               count(*) FILTER (WHERE t.state = 'TRACKING') AS tracking,
                               count(*) FILTER (WHERE t.state = 'STUCK') AS stuck,
@@ -222,7 +226,7 @@ const Statement sql::kBacklogs{"tx_backlogs", R"(
                         WHERE t.chain_id = l.chain_id AND t.signer = l.signer) AS o
    WHERE l.owner_node = $1
      AND l.chain_id = $2
-     AND (w.created > 0 OR o.oldest IS NOT NULL))"};
+     AND (w.oldest IS NOT NULL OR o.oldest IS NOT NULL))"};
 
 awaitable<std::vector<Backlog>> backlogs(pg::Pool& pool, std::string node, std::int64_t chain_id) {
   const auto rows = co_await pool.query(sql::kBacklogs, node, chain_id);
