@@ -152,6 +152,8 @@ fill_tables() {
          FROM (SELECT chain_id, tx_hash, tx_id FROM tx_open UNION ALL SELECT chain_id, tx_hash, tx_id FROM tx_ended) AS t"
   sql "UPDATE signer_nonce_cursor
           SET next_nonce = $2, next_creation = $2 + $3, first_waiting = $2, first_unmined = $1"
+  sql "VACUUM ANALYZE managed_tx" # now, and not while the queries are measured
+  sql "CHECKPOINT"
 }
 
 # query_times TITLE: prints how long each query took, on average, with which the workers have found their work since the
