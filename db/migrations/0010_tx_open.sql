@@ -1,7 +1,7 @@
 -- Open work gets a table of its own, and managed_tx becomes the record of what was asked.
 --
 -- managed_tx was rewritten five to six times in a transaction's life, under twelve indexes. Now each fact is written
--- where it belongs, and every step of open work is a HOT update:
+-- where it belongs, and most steps of open work are HOT updates:
 --
 --   managed_tx   what was asked; written at create, and once more when it gets its nonce
 --   tx_open      the work: one narrow row while the transaction has a nonce and is not final

@@ -16,6 +16,7 @@ constexpr BackoffOptions kOptions{.initial = milliseconds{100}, .cap = milliseco
 
 std::vector<std::int64_t> draw(Backoff& backoff, int count) {
   std::vector<std::int64_t> out;
+  out.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) out.push_back(backoff.next().count());
   return out;
 }

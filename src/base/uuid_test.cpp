@@ -113,6 +113,7 @@ TEST(uuid, threads_never_get_the_same_id) {
   std::vector<std::vector<Uuid>> made(kThreads);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(made.size());
     for (auto& mine : made) {
       threads.emplace_back([&mine, &generator] {
         for (std::size_t i = 0; i < kEach; ++i) mine.push_back(generator.next());
