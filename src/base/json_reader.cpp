@@ -123,13 +123,13 @@ std::size_t JsonReader::index_of(std::span<const std::string_view> names) const 
   return static_cast<std::size_t>(found - names.begin());
 }
 
-void JsonReader::reject_unknown(std::initializer_list<std::string_view> known) const {
+void JsonReader::reject_unknown(std::span<const std::string_view> known) const {
   const auto* object = value().if_object();
   if (object == nullptr) reject_type("an object");
   for (const auto& member : *object) {
     const std::string_view key = member.key();
     if (std::ranges::find(known, key) != known.end()) continue;
-    reject(kCode, fmt::format("unknown field {}{}", quote(key), did_you_mean(key, {known.begin(), known.size()})));
+    reject(kCode, fmt::format("unknown field {}{}", quote(key), did_you_mean(key, known)));
   }
 }
 

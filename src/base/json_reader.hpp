@@ -75,7 +75,10 @@ class JsonReader {
   std::size_t index_of(std::span<const std::string_view> names) const;
 
   // Throws when this object has a member that is not in `known`; the error names it and the nearest known one.
-  void reject_unknown(std::initializer_list<std::string_view> known) const;
+  void reject_unknown(std::span<const std::string_view> known) const;
+  void reject_unknown(std::initializer_list<std::string_view> known) const {
+    reject_unknown(std::span(known.begin(), known.size()));
+  }
 
   // For the caller's own rules: throws with this value's path before the reason, `in.reject("bad_address", "…")`.
   [[noreturn]] void reject(std::string code, std::string_view reason) const;

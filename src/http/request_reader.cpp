@@ -22,15 +22,14 @@ boost::json::value read_body(const Request& request) {
   return need(request.json());
 }
 
-void check_query(const Request& request, std::initializer_list<std::string_view> known) {
-  const std::vector<std::string_view> names(known);
+void check_query(const Request& request, std::span<const std::string_view> known) {
   const auto& given = request.query_parameters();
   for (const auto& [name, value] : given) {
     const auto same_name = [&](const auto& other) { return other.first == name; };
     if (std::ranges::count_if(given, same_name) > 1) refuse_parameter(name, "one value", "several");
-    if (std::ranges::find(names, name) != names.end()) continue;
+    if (std::ranges::find(known, name) != known.end()) continue;
     throw Exception(
-        invalid("invalid_parameter", fmt::format("{}: unknown parameter{}", quote(name), did_you_mean(name, names)))
+        invalid("invalid_parameter", fmt::format("{}: unknown parameter{}", quote(name), did_you_mean(name, known)))
             .with("parameter", name));
   }
 }

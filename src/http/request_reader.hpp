@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,7 +35,10 @@ T need(Result<T> result) {
 boost::json::value read_body(const Request& request);
 
 // Throws `invalid_parameter` when a query parameter is not in `known` or is given twice.
-void check_query(const Request& request, std::initializer_list<std::string_view> known);
+void check_query(const Request& request, std::span<const std::string_view> known);
+inline void check_query(const Request& request, std::initializer_list<std::string_view> known) {
+  check_query(request, std::span(known.begin(), known.size()));
+}
 
 // Throws `invalid_parameter`: "limit: expected a number from 1 to 200, got \"x\"".
 [[noreturn]] void refuse_parameter(std::string_view name, std::string_view expected, std::string_view got);

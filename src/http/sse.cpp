@@ -49,6 +49,13 @@ awaitable<bool> EventStream::send(std::string_view id, std::string_view event, s
   return write(format_event(id, event, data));
 }
 
+awaitable<bool> EventStream::comment(std::string_view text) {
+  std::string line;
+  append_field(line, "", text);
+  line += '\n';
+  return write(std::move(line));
+}
+
 awaitable<bool> EventStream::retry(std::chrono::milliseconds delay) {
   return write(fmt::format("retry: {}\n\n", delay.count()));
 }

@@ -37,6 +37,10 @@ class EventStream {
 
   // False when the stream has ended: the function should return. Copies the arguments before it returns.
   awaitable<bool> send(std::string_view id, std::string_view event, std::string_view data);
+  // Sends events that are formatted already, several at once if the caller has them. As `send`.
+  awaitable<bool> send_formatted(std::string events) { return write(std::move(events)); }
+  // A line that clients ignore and people read. Throws `bad_event` for a line break.
+  awaitable<bool> comment(std::string_view text);
   // Asks the client to wait this long before it reconnects.
   awaitable<bool> retry(std::chrono::milliseconds delay);
 

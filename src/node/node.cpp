@@ -17,8 +17,10 @@
 #include "http/server.hpp"
 #include "identity/api_key_store.hpp"
 #include "identity/key_authenticator.hpp"
+#include "node/event_catalog.hpp"
 #include "node/routes.hpp"
 #include "outbox/event_log_keeper.hpp"
+#include "outbox/feed/event_feed.hpp"
 #include "pg/database.hpp"
 #include "pg/error.hpp"
 #include "pg/listener.hpp"
@@ -113,6 +115,7 @@ class Node {
             metrics_),
         statistics_(runtime_.executor(0), database_, "economy", metrics_),
         event_log_(runtime_.executor(0), database_, config.events.retention, metrics_),
+        feed_(runtime_, database_, listener_, event_catalog(), {}, metrics_),
         chains_(make_chains(config, {runtime_, database_, clock_, random_, metrics_})),
         transactions_({.runtime = runtime_,
                        .database = database_,
@@ -130,6 +133,7 @@ class Node {
     });
     add_all_routes(router_, {.system = {database_, metrics_, serving_},
                              .cluster = {database_, chains_, config.lease.renew_interval},
+                             .events = {feed_, database_, authenticator_, metrics_},
                              .tx = {transactions_, database_, keys_, ids_},
                              .transfer = {transfers_.service(), database_, ids_}});
     server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &authenticator_, metrics_);
@@ -209,6 +213,8 @@ class Node {
     stops_.add("statistics", [this](auto) { return statistics_.stop(); });
     event_log_.start();
     stops_.add("event log", [this](auto) { return event_log_.stop(); });
+    feed_.start();
+    stops_.add("event feed", [this](auto) { return feed_.stop(); });
     co_await for_all_chains(&evm::Chain::check_endpoints);
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
@@ -228,6 +234,7 @@ class Node {
     const auto applied = co_await pg::migrate(database_.connector(), pg::embedded_migrations());
     if (!applied) co_return fail(applied.error());
     if (auto ready = co_await event_log_.prepare(); !ready) co_return ready;
+    co_await feed_.prepare();
     if (hooks_.prepare) co_await hooks_.prepare(database_.pool());
     co_await transactions_.join();
     co_return Result<void>{};
@@ -290,6 +297,7 @@ class Node {
   Worker key_uses_;
   pg::StatisticsKeeper statistics_;
   outbox::EventLogKeeper event_log_;
+  outbox::EventFeed feed_;
   std::vector<std::unique_ptr<evm::Chain>> chains_;
   tx::TxManager transactions_;
   transfer::TransferManager transfers_;

@@ -7,6 +7,8 @@
 #include <boost/json/parse.hpp>
 
 #include "http/error_codes.hpp"
+#include "identity/key_authenticator.hpp"
+#include "node/event_catalog.hpp"
 #include "node/routes.hpp"
 #include "pg/listener.hpp"
 #include "transfer/transfer_manager.hpp"
@@ -32,6 +34,7 @@ struct Router {
   Router() {
     add_all_routes(router, {.system = {database, metrics, serving},
                             .cluster = {database, chains, {}},
+                            .events = {feed, database, authenticator, metrics},
                             .tx = {manager, database, keys, ids},
                             .transfer = {transfers.service(), database, ids}});
   }
@@ -43,6 +46,8 @@ struct Router {
   Runtime runtime{{.threads = 1}};
   pg::Database database{runtime, {.dsn = Secret("unused")}, {}, metrics};
   pg::Listener listener{runtime.executor(0), database.connector(), {}, metrics};
+  outbox::EventFeed feed{runtime, database, listener, event_catalog(), {}, metrics};
+  identity::KeyAuthenticator authenticator{database, clock, {}, metrics};
   evm::KeyRing keys{runtime};
   std::vector<std::unique_ptr<evm::Chain>> chains;
   tx::TxManager manager{{runtime, database, listener, keys, ids, metrics}, {}, {}, {}, {}};

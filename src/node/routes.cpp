@@ -5,6 +5,7 @@ namespace fencepost {
 void add_all_routes(http::Router& router, const RoutesParts& parts) {
   add_system_routes(router, parts.system);
   add_cluster_routes(router, parts.cluster);
+  outbox::add_stream_routes(router, parts.events);
   tx::add_routes(router, parts.tx);
   transfer::add_routes(router, parts.transfer);
 }

@@ -4,6 +4,7 @@
 #include "http/router.hpp"
 #include "node/cluster_routes.hpp"
 #include "node/system_routes.hpp"
+#include "outbox/stream/event_stream_routes.hpp"
 #include "transfer/routes.hpp"
 #include "tx/routes/routes.hpp"
 
@@ -12,6 +13,7 @@ namespace fencepost {
 struct RoutesParts {
   SystemParts system;
   ClusterRoutesParts cluster;
+  outbox::StreamParts events;
   tx::RoutesParts tx;
   transfer::RoutesParts transfer;
 };

@@ -1,5 +1,7 @@
 #include "outbox/outbox_store.hpp"
 
+#include <algorithm>
+
 namespace fencepost::outbox {
 namespace {
 
@@ -12,17 +14,12 @@ constexpr Statement kLastTaken{"outbox_last_taken", R"(
 
 constexpr Statement kFreshXid{"outbox_fresh_xid", "SELECT pg_current_xact_id()::text AS xid"};
 
+// Of the transaction itself: no older one is running when the oldest running one is itself.
+constexpr Statement kAllOlderEnded{"outbox_all_older_ended",
+                                   "SELECT pg_snapshot_xmin(pg_current_snapshot()) = pg_current_xact_id() AS ended"};
+
 constexpr Statement kAllBeforeEnded{"outbox_all_before_ended",
                                     "SELECT pg_snapshot_xmin(pg_current_snapshot()) > $1::xid8 AS ended"};
-
-constexpr Statement kEventsBetween{"outbox_events_between", R"(
-  SELECT seq, type, subject, data, at
-    FROM event
-   WHERE seq > $1
-     AND seq <= $2
-     AND type IS NOT NULL
-   ORDER BY seq
-   LIMIT $3)"};
 
 constexpr Statement kEventsOf{"outbox_events_of", R"(
   SELECT seq, type, subject, data, at
@@ -56,15 +53,21 @@ std::vector<Event> read_events(const pg::ResultSet& rows) {
 
 }  // namespace
 
+// One round trip where nothing older is running. Each statement of a batch has its own snapshot, in order: the
+// candidate is read first, then the batch gets its transaction id. A transaction has its id before it takes a seq, so
+// the batch's id is greater than the id of every transaction that has taken a seq up to the candidate.
 awaitable<std::int64_t> Settled::advance(pg::Pool& pool) {
   if (candidate_xid_.empty()) {
-    const auto last = co_await pool.query(kLastTaken);
-    candidate_ = last.one().get<std::int64_t>("seq");
-    if (candidate_ <= seq_) co_return seq_;
-    // A transaction has its id before it takes a seq, and this id is assigned after the read above. So this id is
-    // greater than the id of every transaction that has taken a seq up to the candidate.
-    const auto fresh = co_await pool.execute(kFreshXid);
-    candidate_xid_ = fresh.one().get<std::string>("xid");
+    pg::Batch batch;
+    batch.add(kLastTaken).add(kFreshXid).add(kAllOlderEnded);
+    const auto results = co_await pool.run(std::move(batch), {.access = pg::Access::kRead});  // may be repeated
+    candidate_ = results[0].one().get<std::int64_t>("seq");
+    if (candidate_ > seq_ && !results[2].one().get<bool>("ended")) {
+      candidate_xid_ = results[1].one().get<std::string>("xid");
+      co_return seq_;
+    }
+    seq_ = std::max(seq_, candidate_);
+    co_return seq_;
   }
   const auto ended = co_await pool.query(kAllBeforeEnded, candidate_xid_);
   if (ended.one().get<bool>("ended")) {
@@ -72,12 +75,6 @@ awaitable<std::int64_t> Settled::advance(pg::Pool& pool) {
     candidate_xid_.clear();
   }
   co_return seq_;
-}
-
-awaitable<std::vector<Event>> events_between(pg::Pool& pool, std::int64_t after, std::int64_t settled,
-                                             std::size_t limit) {
-  const auto rows = co_await pool.query(kEventsBetween, after, settled, limit);
-  co_return read_events(rows);
 }
 
 awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std::size_t limit, std::int64_t after) {

@@ -50,6 +50,8 @@ class Settled {
   // Asks PostgreSQL and returns the new settled seq. Call it again while that is below the newest event.
   awaitable<std::int64_t> advance(pg::Pool& pool);
   std::int64_t seq() const { return seq_; }
+  // Whether a running transaction is waited for.
+  bool waiting() const { return !candidate_xid_.empty(); }
 
  private:
   std::int64_t seq_ = 0;
@@ -57,9 +59,6 @@ class Settled {
   std::string candidate_xid_;   // empty: none
 };
 
-// The events with after < seq <= settled, in order of seq. `settled` comes from Settled::advance.
-awaitable<std::vector<Event>> events_between(pg::Pool& pool, std::int64_t after, std::int64_t settled,
-                                             std::size_t limit);
 // The events of one subject, oldest first: the first `limit` whose seq is greater than `after`.
 awaitable<std::vector<Event>> events_of(pg::Pool& pool, std::string subject, std::size_t limit, std::int64_t after = 0);
 

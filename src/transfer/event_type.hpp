@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/name_table.hpp"
+#include "outbox/feed/event_domain.hpp"
 
 namespace fencepost::transfer {
 
@@ -13,5 +14,8 @@ inline constexpr auto kTransferEvents = name_table<TransferEvent>({
     {TransferEvent::kCompleted, "TransferCompleted", "The money has moved."},
     {TransferEvent::kDenied, "TransferDenied", "A pool transfer was rejected; nothing moved."},
 });
+
+// What the log's readers must know about these events.
+outbox::EventDomain event_domain();
 
 }  // namespace fencepost::transfer

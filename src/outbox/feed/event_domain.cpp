@@ -22,8 +22,8 @@ const EventDomain* EventCatalog::domain_of_type(std::string_view type) const {
       domains_, [&](const EventDomain& domain) { return std::ranges::find(domain.types, type) != domain.types.end(); });
 }
 
-bool EventCatalog::has_kind(std::string_view kind) const {
-  return find_domain(domains_, [&](const EventDomain& domain) { return domain.kind == kind; }) != nullptr;
+const EventDomain* EventCatalog::domain_of_kind(std::string_view kind) const {
+  return find_domain(domains_, [&](const EventDomain& domain) { return domain.kind == kind; });
 }
 
 }  // namespace fencepost::outbox

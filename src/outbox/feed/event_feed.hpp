@@ -37,8 +37,8 @@
 namespace fencepost::outbox {
 
 struct FeedOptions {
-  std::size_t max_events = 20'000;           // held in memory
-  std::size_t max_bytes = 32 * 1024 * 1024;  // of their envelopes
+  std::size_t max_events = 20'000;                // held in memory
+  std::size_t max_bytes = 32 * 1024 * 1024;       // of their envelopes
   std::chrono::milliseconds poll_interval{1000};  // without a notification
 };
 
@@ -74,7 +74,7 @@ class EventFeed {
   // EventsGap first. Any loop.
   awaitable<FeedSlice> read(std::int64_t after);
 
-  // Returns when there may be events after that position, or at the deadline. False at the deadline. Any loop. Throws
+  // Returns true when there may be events after that position, false at the deadline. Any loop. Throws system_error
   // operation_aborted when the caller is cancelled, or when the feed stops.
   awaitable<bool> wait_beyond(std::int64_t after, Deadline deadline);
 
@@ -93,9 +93,10 @@ class EventFeed {
   };
 
   awaitable<Worker::Next> follow();
-  awaitable<std::size_t> take_settled();
+  awaitable<bool> take_settled();
   void append(LogEvents events);
   std::optional<FeedSlice> from_memory(std::int64_t after);
+  awaitable<FeedSlice> from_pages(std::int64_t after);
   void ring();
 
   Runtime& runtime_;
@@ -104,6 +105,7 @@ class EventFeed {
   FeedOptions options_;
   Executor home_;
   Settled settled_;
+  std::chrono::milliseconds look_again_{1};
   HorizonWatch horizon_;
   EventPages pages_;
 
@@ -115,7 +117,7 @@ class EventFeed {
 
   std::atomic<std::int64_t> newest_{0};
   std::atomic<bool> stopped_{false};
-  std::vector<std::unique_ptr<Bell>> bells_;  // one for each loop
+  std::vector<std::shared_ptr<Bell>> bells_;  // one for each loop; shared with posted rings
   Metrics::Counter& events_total_;
   Metrics::Gauge& held_gauge_;
   Worker worker_;

@@ -16,9 +16,9 @@ namespace fencepost::outbox {
 inline constexpr std::string_view kGapType = "EventsGap";
 
 struct LogEvent {
-  std::int64_t seq = 0;                 // the position in the log; also the envelope's `id`
-  std::string type;                     // "TxConfirmed"
-  std::string subject;                  // "tx/<txId>"
+  std::int64_t seq = 0;  // the position in the log; also the envelope's `id`
+  std::string type;      // "TxConfirmed"
+  std::string subject;   // "tx/<txId>"
   TimePoint at;
   std::string chain;                    // decimal; empty: the event is of no chain
   const EventDomain* domain = nullptr;  // nullptr: of no domain in the catalog, or a gap

@@ -2,6 +2,8 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "evm/address.hpp"
+
 namespace fencepost::tx {
 
 std::string event_json(const SignerKey& key, const Uuid& tx_id, boost::json::object more) {
@@ -9,6 +11,17 @@ std::string event_json(const SignerKey& key, const Uuid& tx_id, boost::json::obj
   more["chainId"] = key.chain_id;
   more["signer"] = key.signer;
   return boost::json::serialize(more);
+}
+
+outbox::EventDomain event_domain() {
+  outbox::EventDomain domain{.name = "tx",
+                             .read_scope = "tx:read",
+                             .kind = "signer",
+                             .id_member = "signer",
+                             .read_id = evm::parse_address,
+                             .types = {}};
+  for (const auto& row : kTxEvents) domain.types.push_back(row.name);
+  return domain;
 }
 
 }  // namespace fencepost::tx

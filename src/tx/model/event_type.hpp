@@ -8,6 +8,7 @@
 
 #include "base/name_table.hpp"
 #include "base/uuid.hpp"
+#include "outbox/feed/event_domain.hpp"
 #include "tx/model/lease.hpp"
 
 namespace fencepost::tx {
@@ -38,5 +39,8 @@ inline constexpr auto kTxEvents = name_table<TxEvent>({
 
 // The JSON of an event about a transaction: {"txId", "chainId", "signer", …more}.
 std::string event_json(const SignerKey& key, const Uuid& tx_id, boost::json::object more = {});
+
+// What the log's readers must know about these events.
+outbox::EventDomain event_domain();
 
 }  // namespace fencepost::tx

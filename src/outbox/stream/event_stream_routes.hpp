@@ -1,0 +1,30 @@
+// GET /api/v1/events: the events of the log as server-sent events, live and from any position that the log still has.
+//
+// A stream has no state in the database: its position is the `id` of the last event that the client has received, which
+// the client sends as `Last-Event-ID` when it reconnects, to any node.
+#pragma once
+
+#include <chrono>
+
+#include "http/router.hpp"
+#include "outbox/feed/event_feed.hpp"
+#include "runtime/metrics.hpp"
+
+namespace fencepost::outbox {
+
+struct StreamOptions {
+  // How often the API key of an open stream is checked again.
+  std::chrono::milliseconds recheck{10'000};
+};
+
+struct StreamParts {
+  EventFeed& feed;
+  pg::Database& database;
+  http::Authenticator& authenticator;
+  Metrics& metrics;
+  StreamOptions options = {};
+};
+
+void add_stream_routes(http::Router& router, const StreamParts& parts);
+
+}  // namespace fencepost::outbox
