@@ -8,7 +8,11 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
+
+#include "outbox/feed/log_event.hpp"
 #include "runtime/read_file.hpp"
+#include "tests/support/event_schema.hpp"
 #include "tests/support/fencepost.hpp"
 #include "tests/support/source_dir.hpp"
 #include "transfer/event_type.hpp"
@@ -71,6 +75,45 @@ TEST(event_types, have_a_row_each_in_the_docs) {
     if (std::smatch found; std::regex_match(line, found, row)) documented.push_back({found[1], found[2]});
   }
   EXPECT_EQ(documented, all_listed());
+}
+
+// The examples in the docs, each on a line of its own.
+std::vector<boost::json::value> documented_examples() {
+  std::vector<boost::json::value> out;
+  std::istringstream lines(read_file(source_dir() / "docs/events.md"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(R"({"specversion")")) out.push_back(boost::json::parse(line));
+  }
+  return out;
+}
+
+TEST(event_types, have_an_example_each_in_the_docs_that_matches_its_schema) {
+  std::vector<std::string> types, expected;
+  for (const auto& example : documented_examples()) {
+    types.emplace_back(example.at("type").as_string());
+    EXPECT_EQ(problems_of_event(example), std::vector<std::string>{});
+  }
+  for (const auto& one : all_listed()) expected.push_back(one.name);
+  expected.emplace_back(outbox::kGapType);
+  EXPECT_EQ(types, expected);
+}
+
+TEST(event_types, have_a_schema_each_in_the_openapi_document) {
+  const auto document = boost::json::parse(read_file(source_dir() / "api/openapi.json"));
+  std::set<std::string> described, expected;
+  for (const auto& webhook : document.at("webhooks").as_object()) described.emplace(webhook.key());
+  for (const auto& one : all_listed()) expected.insert(one.name);
+  expected.emplace(outbox::kGapType);
+  EXPECT_EQ(described, expected);
+}
+
+TEST(event_types, an_event_with_a_member_that_is_not_documented_is_a_problem) {
+  auto example = documented_examples().at(0);
+  example.at("data").as_object()["colour"] = "red";
+  EXPECT_EQ(problems_of_event(example).size(), 1U);
+  example.at("data").as_object().erase("colour");
+  example.at("data").as_object().erase("txId");
+  EXPECT_EQ(problems_of_event(example).size(), 1U);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "tests/support/event_schema.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/fencepost.hpp"
 #include "tests/support/postgres.hpp"
@@ -22,6 +23,8 @@ class TransferApi : public testing::Test {
     ASSERT_EQ(fencepost({"migrate", "--config", config_.string()}).status.code, 0);
     serve();
   }
+
+  void TearDown() override { EXPECT_EQ(problems_of_log(db_.dsn()), std::vector<std::string>{}); }
 
   void serve() {
     node_.emplace(std::vector<std::string>{"serve", "--config", config_.string()}, dir_ / "output");

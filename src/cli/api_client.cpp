@@ -94,6 +94,19 @@ Result<http::ClientResponse> ApiClient::get_file(const std::string& target) {
   return fail(read_answer(*response).error());
 }
 
+Result<void> ApiClient::stream(const std::string& target, std::chrono::milliseconds silence,
+                               std::function<bool(std::string_view)> on_piece) {
+  http::ClientRequest request;
+  request.url = target;
+  request.idempotent = true;
+  request.timeout = silence;
+  request.on_body = std::move(on_piece);
+  const auto response = call(access_, std::move(request));
+  if (!response) return fail(response.error());
+  if (succeeded(*response)) return {};
+  return fail(read_answer(*response).error());
+}
+
 Result<json::value> read_answer(const http::ClientResponse& response) {
   if (succeeded(response)) {
     if (response.body.empty()) return json::value(nullptr);

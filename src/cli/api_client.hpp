@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include <boost/json/value.hpp>
 
@@ -37,6 +39,10 @@ class ApiClient final : public Api {
   Result<boost::json::value> post(const std::string& target, const boost::json::value& body, bool repeatable) override;
   // A successful answer that is not JSON, unchanged. Errors: as get.
   Result<http::ClientResponse> get_file(const std::string& target);
+  // An answer without an end: `on_piece` gets it until it returns false or the server ends it. Error `timeout` when
+  // nothing came for `silence`; otherwise as get.
+  Result<void> stream(const std::string& target, std::chrono::milliseconds silence,
+                      std::function<bool(std::string_view)> on_piece);
 
  private:
   ApiAccess access_;

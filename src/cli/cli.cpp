@@ -35,6 +35,7 @@ constexpr Noun kNouns[] = {
     {"apikey", "Create, list and revoke API keys", add_apikey},
     {"tx", "Send transactions, follow them, and fix stuck ones", add_tx},
     {"signer", "Create, import and list signing keys, and fix a signer's nonces", add_signer},
+    {"events", "Print events as they happen, or from the log", add_events},
     {"transfer", "Transfer money between members, follow transfers, and audit the books", add_transfer},
 };
 

@@ -22,6 +22,7 @@ void add_config(CLI::App& noun, Run& run);
 void add_apikey(CLI::App& noun, Run& run);
 void add_tx(CLI::App& noun, Run& run);
 void add_signer(CLI::App& noun, Run& run);
+void add_events(CLI::App& noun, Run& run);
 void add_transfer(CLI::App& noun, Run& run);
 
 }  // namespace fencepost::cli

@@ -251,6 +251,16 @@ Finding assess_event_log(const outbox::EventPartitionReport& report) {
                 fmt::format("the log is complete since {}, and has {} months ahead", since, report.months_ahead));
 }
 
+Finding assess_horizon(const std::optional<outbox::HorizonHolder>& holder) {
+  constexpr auto kDelivery = "delivery";
+  if (!holder || holder->age < outbox::HorizonWatch::kAlarmAfter) {
+    return passed(kDelivery, "no transaction holds up the delivery of events");
+  }
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(holder->age).count();
+  return warned(kDelivery, fmt::format("events wait for {}, open for {} s", one_line(holder->who), seconds),
+                "end that transaction; idle_in_transaction_session_timeout ends forgotten ones by itself");
+}
+
 std::vector<std::string> tables_created_by(std::string_view sql) {
   std::vector<std::string> tables;
   for (auto word = next_word(sql); !word.empty(); word = next_word(sql)) {

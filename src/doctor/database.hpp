@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "outbox/event_partitions.hpp"
+#include "outbox/feed/horizon.hpp"
 #include "pg/listener.hpp"
 #include "pg/migrations.hpp"
 
@@ -42,6 +43,7 @@ struct DatabaseFacts {
   bool fsync = true;
   bool synchronous_commit = true;
   std::optional<outbox::EventPartitionReport> event_log;  // none: the schema is not current
+  std::optional<outbox::HorizonHolder> horizon;           // the oldest writing transaction; none: there is none
 };
 
 // The failures, or one "ok" finding with the facts if nothing fails; then the warnings.
@@ -58,6 +60,9 @@ Finding assess_listen(ListenMode configured, pg::Listener::Mode mode);
 
 // Whether the log of events has its months: those to come, and none that should be gone.
 Finding assess_event_log(const outbox::EventPartitionReport& report);
+
+// Whether a transaction holds up the delivery of events.
+Finding assess_horizon(const std::optional<outbox::HorizonHolder>& holder);
 
 // The tables that a migration's SQL creates, in order.
 std::vector<std::string> tables_created_by(std::string_view sql);

@@ -137,6 +137,7 @@ awaitable<DatabaseFacts> gather(pg::Pool& pool, std::chrono::milliseconds retent
   if (!facts.migrations) {
     const auto partitions = co_await outbox::list_event_partitions(pool, retention);
     facts.event_log = outbox::report_on(partitions);
+    facts.horizon = co_await outbox::find_horizon_holder(pool);
   }
   co_return facts;
 }
@@ -199,7 +200,10 @@ Findings check_database(const Config& config) {
     const auto facts = run_blocking(run_with_pool(connector, metrics, ask));
     const auto needed = connections_needed(config, std::thread::hardware_concurrency());
     findings = assess_database(facts, needed);
-    if (facts.event_log) findings.push_back(assess_event_log(*facts.event_log));
+    if (facts.event_log) {
+      findings.push_back(assess_event_log(*facts.event_log));
+      findings.push_back(assess_horizon(facts.horizon));
+    }
   } catch (const Exception& e) {
     findings.push_back(assess_unreachable(e.error().cause.empty() ? e.error().message : e.error().cause));
     findings.push_back(warned("listen", "not checked: the database did not answer", ""));

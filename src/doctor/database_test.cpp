@@ -212,5 +212,14 @@ TEST(doctor_database, an_invalid_connection_string_is_not_quoted) {
   EXPECT_EQ(dsn_problem("host=/run/x user=u password='a b'"), "");
 }
 
+TEST(doctor_database, names_the_transaction_that_holds_up_events) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(assess_horizon(std::nullopt).status, Status::kOk);
+  EXPECT_EQ(assess_horizon(outbox::HorizonHolder{.age = 4999ms, .who = "process 7"}).status, Status::kOk);
+  const auto held = assess_horizon(outbox::HorizonHolder{.age = 61s, .who = "process 7 of ann@ledger (psql, idle)"});
+  EXPECT_EQ(held.status, Status::kWarn);
+  EXPECT_EQ(held.detail, "events wait for process 7 of ann@ledger (psql, idle), open for 61 s");
+}
+
 }  // namespace
 }  // namespace fencepost::doctor

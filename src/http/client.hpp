@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,6 +40,9 @@ struct ClientRequest {
   // The client may send the request again when a reused connection broke and the server may have received it.
   bool idempotent = false;
   std::optional<std::chrono::milliseconds> timeout;  // instead of total_timeout
+  // For an answer without an end: gets the body of a 2xx answer piece by piece, and the response has none. Returns
+  // false to end the exchange. The timeout is then the longest time between two pieces. Empty: the body is collected.
+  std::function<bool(std::string_view piece)> on_body = {};
 };
 
 struct ClientResponse {

@@ -9,6 +9,8 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -83,6 +85,14 @@ Error read_error(const boost::system::error_code& ec) {
                       true);
   }
   return lost(fmt::format("the connection broke: {}", ec.message()));
+}
+
+template <class Message>
+ClientResponse head_of(const Message& message) {
+  ClientResponse response;
+  response.status = message.result_int();
+  for (const auto& field : message) response.headers.emplace_back(field.name_string(), field.value());
+  return response;
 }
 
 }  // namespace
@@ -260,6 +270,10 @@ awaitable<Result<ClientResponse>> ClientConnection::exchange_on(Stream& stream, 
     co_return fail(sent_error(ErrorKind::kUnavailable, "connection_lost",
                               fmt::format("the request could not be sent: {}", write_ec.message()), sent));
   }
+  if (request.on_body) {
+    const auto patience = request.timeout.value_or(options_.total_timeout);
+    co_return co_await read_pieces(stream, request, deadline, patience, stale);
+  }
   for (unsigned interim = 0; interim <= kMaxInterim; ++interim) {
     beast_http::response_parser<beast_http::string_body> parser;
     parser.header_limit(static_cast<std::uint32_t>(options_.max_header_bytes));
@@ -274,15 +288,51 @@ awaitable<Result<ClientResponse>> ClientConnection::exchange_on(Stream& stream, 
     if (const auto status = parser.get().result_int(); status >= 100 && status < 200 && status != 101) continue;
     const bool keep_alive = parser.keep_alive();
     auto message = parser.release();
-    ClientResponse response;
-    response.status = message.result_int();
-    for (const auto& field : message) response.headers.emplace_back(field.name_string(), field.value());
+    auto response = head_of(message);
     response.body = std::move(message.body());
     reusable_ = keep_alive && message.result_int() != 101 && buffer_.size() == 0;
     co_return response;
   }
   co_return fail(
       sent_error(ErrorKind::kUnavailable, "bad_response", "the server sent only interim (1xx) answers", true));
+}
+
+// The connection is not used again: a stream that the caller ends has more to come.
+template <class Stream>
+awaitable<Result<ClientResponse>> ClientConnection::read_pieces(Stream& stream, const ClientRequest& request,
+                                                                Deadline& deadline, std::chrono::milliseconds patience,
+                                                                bool& stale) {
+  const auto failed = [&](const boost::system::error_code& ec) {
+    if (!deadline.expired()) return fail(read_error(ec));
+    return fail(sent_error(ErrorKind::kTimeout, "timeout", "the answer stopped", true));
+  };
+  beast_http::response_parser<beast_http::empty_body> head;
+  head.header_limit(static_cast<std::uint32_t>(options_.max_header_bytes));
+  const auto [head_ec, head_bytes] = co_await beast_http::async_read_header(stream, buffer_, head, use_tuple);
+  stale = head_ec && !head.got_some();
+  if (head_ec || deadline.expired()) co_return failed(head_ec);
+  auto response = head_of(head.get());
+  if (response.status < 200 || response.status > 299) {
+    beast_http::response_parser<beast_http::string_body> rest(std::move(head));
+    rest.body_limit(options_.max_body_bytes);
+    const auto [ec, bytes] = co_await beast_http::async_read(stream, buffer_, rest, use_tuple);
+    if (ec || deadline.expired()) co_return failed(ec);
+    response.body = std::move(rest.get().body());
+    co_return response;
+  }
+  beast_http::response_parser<beast_http::buffer_body> body(std::move(head));
+  body.body_limit(boost::none);
+  std::array<char, 16 * 1024> piece;
+  while (!body.is_done()) {
+    deadline.watch(*this, std::chrono::steady_clock::now() + patience);
+    body.get().body().data = piece.data();
+    body.get().body().size = piece.size();
+    const auto [ec, bytes] = co_await beast_http::async_read_some(stream, buffer_, body, use_tuple);
+    if ((ec && ec != beast_http::error::need_buffer) || deadline.expired()) co_return failed(ec);
+    const std::string_view got(piece.data(), piece.size() - body.get().body().size);
+    if (!got.empty() && !request.on_body(got)) break;
+  }
+  co_return response;
 }
 
 }  // namespace fencepost::http::detail

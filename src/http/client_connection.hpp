@@ -90,6 +90,9 @@ class ClientConnection {
   template <class Stream>
   awaitable<Result<ClientResponse>> exchange_on(Stream& stream, const ClientRequest& request, std::string_view head,
                                                 std::chrono::steady_clock::time_point until, bool& stale);
+  template <class Stream>
+  awaitable<Result<ClientResponse>> read_pieces(Stream& stream, const ClientRequest& request, Deadline& deadline,
+                                                std::chrono::milliseconds patience, bool& stale);
 
   Executor executor_;
   const ClientOptions& options_;

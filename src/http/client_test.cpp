@@ -10,6 +10,7 @@
 
 #include "http/client_connection.hpp"
 #include "http/http_test_support.hpp"
+#include "http/sse.hpp"
 #include "http/tls_test_support.hpp"
 #include "runtime/task_group.hpp"
 
@@ -447,6 +448,60 @@ TEST(client, a_bad_authority_file_is_refused_at_once) {
   ClientOptions options;
   options.ca_file = "/nonexistent/ca.pem";
   EXPECT_THROW(ClientRun{options}, Exception);
+}
+
+Response endless(Request&) {
+  return Response::events([](EventStream& stream) -> awaitable<> {
+    for (int i = 1; co_await stream.send(std::to_string(i), "", "x");) ++i;
+  });
+}
+
+TEST(http_client, gives_an_endless_body_piece_by_piece_until_the_caller_has_enough) {
+  TestServer server([](Router& router) {
+    router.add(
+        {Verb::kGet, "/endless", Access::open(), [](Request& r) -> awaitable<Response> { co_return endless(r); }});
+  });
+  ClientRun run;
+  std::string got;
+  const auto response = run.send({.url = server.url("/endless"), .on_body = [&](std::string_view piece) {
+                                    got += piece;
+                                    return got.size() < 100'000;
+                                  }});
+  ASSERT_TRUE(response) << response.error().to_string();
+  EXPECT_EQ(response->status, 200U);
+  EXPECT_EQ(response->body, "");
+  EXPECT_TRUE(got.starts_with("id: 1\ndata: x\n\nid: 2\n")) << got.substr(0, 40);
+}
+
+TEST(http_client, collects_the_body_of_an_error_although_pieces_were_asked_for) {
+  TestServer server([](Router&) {});
+  ClientRun run;
+  const auto response = run.send({.url = server.url("/none"), .on_body = [](std::string_view) {
+                                    ADD_FAILURE() << "the body of an error is not streamed";
+                                    return true;
+                                  }});
+  ASSERT_TRUE(response) << response.error().to_string();
+  EXPECT_EQ(response->status, 404U);
+  EXPECT_THAT(response->body, HasSubstr("no_such_path"));
+}
+
+TEST(http_client, a_body_that_stops_is_a_timeout) {
+  ScriptedPeer peer([](tcp::socket& socket, int) -> awaitable<> {
+    co_await read_request(socket);
+    const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc";
+    co_await asio::async_write(socket, asio::buffer(head), asio::use_awaitable);
+    co_await read_request(socket);  // until the client has closed
+  });
+  ClientRun run;
+  std::string got;
+  const auto response =
+      run.send({.url = peer.url(), .timeout = milliseconds(50), .on_body = [&](std::string_view piece) {
+                  got += piece;
+                  return true;
+                }});
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, "timeout");
+  EXPECT_EQ(got, "abc");
 }
 
 }  // namespace

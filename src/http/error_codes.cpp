@@ -53,6 +53,10 @@ constexpr ErrorCode kCodes[] = {
     {"too_many_items", 400, "A batch has more than 1,000 items.", "Send several batches."},
     {"too_many_parameters", 400, "The query has too many parameters.", kCorrect},
     {"unknown_chain", 400, "No chain with this `chainId` is configured.", "`GET /api/v1/chains` lists them."},
+    {"unknown_event_id", 400,
+     "`Last-Event-ID` is beyond the end of the log: the database was restored to an earlier state, or the id is of "
+     "another installation. `newest` is the newest event.",
+     "Start again without the id, or with 0 for everything that the log still has."},
     {"unknown_signer", 400, "The node has no key for this signer.", "`GET /api/v1/signers` lists them."},
 
     {"api_key_expired", 401, "The API key has expired.", "Use another key."},

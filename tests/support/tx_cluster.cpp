@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 
 #include <boost/json/parse.hpp>
@@ -15,6 +16,7 @@
 #include "runtime/gather.hpp"
 #include "runtime/read_file.hpp"
 #include "runtime/runtime.hpp"
+#include "tests/support/event_schema.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/fencepost.hpp"
 #include "tests/support/process.hpp"
@@ -210,6 +212,15 @@ TxCluster::TxCluster(TxClusterOptions options) : options_(std::move(options)) {
   if (!options_.start) return;
   for (auto& node : nodes_) node->launch();
   for (auto& node : nodes_) node->await_ready();
+}
+
+TxCluster::~TxCluster() {
+  if (!database_) return;
+  try {
+    EXPECT_EQ(problems_of_log(dsn_), std::vector<std::string>{});
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << "the log could not be read: " << e.what();
+  }
 }
 
 Ask TxCluster::create_ask(std::size_t node, const json::object& body) const {

@@ -103,6 +103,7 @@ struct TxClusterOptions {
 class TxCluster {
  public:
   explicit TxCluster(TxClusterOptions options = {});
+  ~TxCluster();  // fails the test if an event of its log is not as documented
 
   TxNode& node(std::size_t index) { return *nodes_.at(index); }
   std::size_t size() const { return nodes_.size(); }

@@ -18,8 +18,11 @@ constexpr std::chrono::milliseconds kFirstLook = 1ms, kLastLook = 50ms;
 
 // Visible is enough here: who wants events "from now on" does not ask for those of transactions that run already.
 constexpr pg::Statement kNewest{"outbox_newest", R"(
-  SELECT coalesce(max(seq), 0) AS seq
-    FROM event)"};
+  SELECT seq
+    FROM event
+   WHERE type IS NOT NULL
+   ORDER BY seq DESC
+   LIMIT 1)"};
 
 std::size_t bytes_of(const LogEvents& events) {
   std::size_t bytes = 0;
@@ -47,7 +50,8 @@ EventFeed::EventFeed(Runtime& runtime, pg::Database& database, pg::Listener& lis
 
 awaitable<> EventFeed::prepare() {
   const auto rows = co_await database_.pool().query(kNewest);
-  const auto seq = rows.one().get<std::int64_t>("seq");
+  const auto seq = rows.empty() ? 0 : rows.one().get<std::int64_t>("seq");
+  read_through_ = seq;
   const std::lock_guard lock(mutex_);
   held_after_ = seq;
   newest_ = seq;
@@ -64,6 +68,10 @@ awaitable<Worker::Next> EventFeed::follow() {
   const auto before = settled_.seq();
   co_await settled_.advance(pool);
   if (settled_.seq() != before) look_again_ = kFirstLook;
+  if (!ready_ && settled_.seq() >= newest_) {
+    ready_ = true;
+    if (newest_ > 0) ring();
+  }
   while (co_await take_settled()) {
   }
   co_await horizon_.observe(settled_.waiting(), pool);
@@ -76,11 +84,15 @@ awaitable<Worker::Next> EventFeed::follow() {
 
 // Takes the next events into memory. False when there are no more.
 awaitable<bool> EventFeed::take_settled() {
-  if (settled_.seq() <= newest_) co_return false;
-  auto events = co_await read_log(database_.pool(), catalog_, newest_, settled_.seq(), kReadAtOnce);
+  const auto settled = settled_.seq();
+  if (settled <= read_through_) co_return false;
+  auto events = co_await read_log(database_.pool(), catalog_, read_through_, settled, kReadAtOnce);
   const bool full = events.size() == kReadAtOnce;
-  if (!events.empty()) append(std::move(events));
-  ring();
+  read_through_ = full ? events.back().seq : settled;
+  if (!events.empty()) {
+    append(std::move(events));
+    ring();
+  }
   co_return full;
 }
 
@@ -103,6 +115,7 @@ void EventFeed::append(LogEvents events) {
 }
 
 awaitable<FeedSlice> EventFeed::read(std::int64_t after) {
+  if (!ready_) co_return FeedSlice{.through = after};
   if (auto slice = from_memory(after)) co_return std::move(*slice);
   co_return co_await on_loop(home_, [this, after] { return from_pages(after); });
 }
@@ -122,7 +135,14 @@ std::optional<FeedSlice> EventFeed::from_memory(std::int64_t after) {
 }
 
 awaitable<FeedSlice> EventFeed::from_pages(std::int64_t after) {
+  const std::int64_t newest = newest_;
   auto read = co_await pages_.read(database_.pool(), after, settled_.seq());
+  // The log had an event at `newest`. If it has none up to there now, all of them were removed.
+  if (read.events->empty() && after < newest) {
+    auto gap = std::make_shared<LogEvents>();
+    if (after > 0) gap->push_back(make_gap_event(after + 1, newest, SystemClock().now()));
+    co_return FeedSlice{.chunk = std::move(gap), .first = 0, .through = newest, .live = false};
+  }
   co_return FeedSlice{.chunk = std::move(read.events), .first = read.first, .through = read.through, .live = false};
 }
 
@@ -133,7 +153,7 @@ awaitable<bool> EventFeed::wait_beyond(std::int64_t after, Deadline deadline) {
   bell.waiting = true;
   // Only now: an event that came before the bell was set is seen here, and a later one rings it.
   if (stopped_) throw boost::system::system_error(asio::error::operation_aborted);
-  if (newest_ > after) {
+  if (ready_ && newest_ > after) {
     std::erase(bell.readers, heard);
     co_return true;
   }

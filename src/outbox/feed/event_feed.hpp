@@ -65,13 +65,13 @@ class EventFeed {
   void start() { worker_.start(); }
   awaitable<> stop();
 
-  // The seq of the newest event that is settled. A consumer that wants events from now on starts here. Any thread.
+  // The seq of the newest event. A consumer that wants events from now on starts here. Any thread.
   std::int64_t newest() const { return newest_.load(); }
   const EventCatalog& catalog() const { return catalog_; }
 
   // The events after that position, at least one if there is any settled event after it; empty otherwise. 0: from the
   // oldest event that the log still has. A position whose following events were removed gets an event of type
-  // EventsGap first. Any loop.
+  // EventsGap first. An empty slice may still move the position (`through`). Any loop.
   awaitable<FeedSlice> read(std::int64_t after);
 
   // Returns true when there may be events after that position, false at the deadline. Any loop. Throws system_error
@@ -106,6 +106,7 @@ class EventFeed {
   Executor home_;
   Settled settled_;
   std::chrono::milliseconds look_again_{1};
+  std::int64_t read_through_ = 0;  // the log was read up to here, with or without events
   HorizonWatch horizon_;
   EventPages pages_;
 
@@ -116,6 +117,7 @@ class EventFeed {
   std::int64_t held_after_ = 0;  // memory has every event after this seq
 
   std::atomic<std::int64_t> newest_{0};
+  std::atomic<bool> ready_{false};  // everything up to newest_ is settled: after a start, and from then on
   std::atomic<bool> stopped_{false};
   std::vector<std::shared_ptr<Bell>> bells_;  // one for each loop; shared with posted rings
   Metrics::Counter& events_total_;

@@ -1,15 +1,7 @@
-// The feed on a real log. What is settled depends on every transaction of the server, so these tests have one of their
-// own.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
+// The feed on a real log.
 #include "outbox/feed/event_feed.hpp"
-#include "outbox/feed/feed_test_support.hpp"
-#include "outbox/log_test_support.hpp"
-#include "runtime/gather.hpp"
+#include "outbox/feed/feed_fixture_test_support.hpp"
 #include "tests/support/eventually.hpp"
-#include "tests/support/postgres.hpp"
-#include "tests/support/with_pool.hpp"
 
 namespace fencepost::outbox {
 namespace {
@@ -17,33 +9,8 @@ namespace {
 using namespace std::chrono_literals;
 using Seqs = std::vector<std::int64_t>;
 
-class EventFeedTest : public ::testing::Test {
+class EventFeedTest : public testing::FeedFixture {
  protected:
-  void launch(FeedOptions options = {}) {
-    feed_.emplace(runtime_, database_, listener_, testing::catalog(), options, metrics_);
-    runtime_.start();
-    runtime_.run_on(0, database_.start());
-    runtime_.run_on(0, [](EventFeed& feed, pg::Listener& listener) -> awaitable<> {
-      co_await feed.prepare();
-      listener.start();
-      feed.start();
-    }(*feed_, listener_));
-  }
-  ~EventFeedTest() override {
-    if (!feed_) return;
-    runtime_.run_on(0, listener_.stop());
-    runtime_.run_on(0, feed_->stop());
-    runtime_.run_on(0, database_.stop(1s));
-    runtime_.stop();
-  }
-
-  void append(int count, const std::string& subject = "tx/1") {
-    db_.exec(
-        fmt::format("INSERT INTO event (type, subject, data) SELECT 'TxConfirmed', '{}', jsonb_build_object("
-                    "'signer', '0xa', 'chainId', 1, 'n', n) FROM generate_series(1, {}) AS n",
-                    subject, count));
-  }
-
   // What a reader at `position` gets until there is nothing more, on the given loop.
   Seqs read_all(std::int64_t& position, std::size_t loop = 0) {
     return runtime_.run_on(loop, [](EventFeed& feed, std::int64_t& at) -> awaitable<Seqs> {
@@ -69,20 +36,6 @@ class EventFeedTest : public ::testing::Test {
   bool wait(std::int64_t after, std::chrono::milliseconds patience, std::size_t loop = 0) {
     return runtime_.run_on(loop, feed_->wait_beyond(after, std::chrono::steady_clock::now() + patience));
   }
-
-  double metric(const std::string& name) {
-    const auto text = metrics_.scrape();
-    const auto line = "\n" + name + " ";
-    return std::stod(text.substr(text.find(line) + line.size()));
-  }
-
-  testing::OwnServer own_;
-  test::TestDatabase db_{test::Template::kMigrated};
-  Runtime runtime_{{.threads = 2}};
-  Metrics metrics_;
-  pg::Database database_{runtime_, test::connect_options(db_.dsn()), {}, metrics_};
-  pg::Listener listener_{runtime_.executor(0), database_.connector(), {}, metrics_};
-  std::optional<EventFeed> feed_;
 };
 
 Seqs count_from(std::int64_t first, std::int64_t last) {
@@ -215,6 +168,31 @@ TEST_F(EventFeedTest, a_reader_whose_events_were_removed_is_told_from_where_to_w
   std::int64_t from_the_oldest = 0, after_the_gap = 3;
   EXPECT_EQ(read(from_the_oldest, 2), (Seqs{4, 5}));
   EXPECT_EQ(read(after_the_gap, 2), (Seqs{4, 5}));
+}
+
+TEST_F(EventFeedTest, a_reader_is_told_when_everything_was_removed) {
+  append(3);
+  launch();
+  std::int64_t position = 1;
+  db_.exec("ALTER TABLE event DISABLE TRIGGER event_is_append_only; DELETE FROM event");
+  EXPECT_EQ(read(position, 1), Seqs{3});
+  EXPECT_EQ(position, 3);
+  append(1);
+  EXPECT_EQ(read(position, 1), Seqs{4});
+}
+
+TEST_F(EventFeedTest, readers_wait_until_the_events_before_the_start_are_settled) {
+  testing::Writer slow(db_.dsn());
+  slow.begin();
+  slow.append("tx/slow");
+  append(2);
+  launch({.poll_interval = 10ms});
+  std::int64_t position = 0;
+  EXPECT_EQ(read_all(position), Seqs{});
+  EXPECT_FALSE(wait(0, 100ms));
+  slow.run("COMMIT");
+  EXPECT_TRUE(wait(0, 20s));
+  EXPECT_EQ(read(position, 3), count_from(1, 3));
 }
 
 TEST_F(EventFeedTest, memory_is_bounded_by_bytes_too) {

@@ -59,10 +59,10 @@ awaitable<LogEvents> read_log(pg::Pool& pool, const EventCatalog& catalog, std::
   co_return read_rows(catalog, rows);
 }
 
-awaitable<EventsRead> EventPages::read(pg::Pool& pool, std::int64_t after, std::int64_t settled) {
-  for (;;) {
+awaitable<EventsRead> EventPages::read(pg::Pool& pool, const std::int64_t asked, std::int64_t settled) {
+  for (auto after = asked;;) {
     if (after >= settled) {
-      co_return EventsRead{.events = std::make_shared<LogEvents>(), .first = 0, .through = after};
+      co_return EventsRead{.events = std::make_shared<LogEvents>(), .first = 0, .through = asked};
     }
     const auto index = after / kPageSeqs;
     const auto found = co_await page(pool, index, settled);

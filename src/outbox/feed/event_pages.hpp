@@ -34,9 +34,9 @@ class EventPages {
 
   EventPages(Executor home, const EventCatalog& catalog, Metrics& metrics);
 
-  // The events after that position, none beyond `settled`. Without events: `through` is where the next ones may be, and
-  // it is `after` when there are none up to `settled`. After a removal of events that the reader has not seen, the
-  // first event has the type EventsGap; a reader at 0 wants what there is and gets no such event.
+  // The events after that position, none beyond `settled`. Without events `through` is `after`: a settled number may be
+  // handed out again after a crash of PostgreSQL, so it is no position. After a removal of events that the reader has
+  // not seen, the first event has the type EventsGap; a reader at 0 wants what there is and gets no such event.
   awaitable<EventsRead> read(pg::Pool& pool, std::int64_t after, std::int64_t settled);
 
  private:

@@ -1,8 +1,11 @@
 #include "outbox/stream/event_stream_routes.hpp"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "base/id_text.hpp"
+#include "http/request_reader.hpp"
 #include "http/route_table.hpp"
 #include "http/sse.hpp"
 #include "outbox/feed/event_filter.hpp"
@@ -17,6 +20,8 @@ using std::chrono::steady_clock;
 constexpr std::size_t kWriteAtOnce = 64 * 1024;
 // A client that gets none of the events still learns its position after so many, and resumes there.
 constexpr std::int64_t kPositionEvery = 1000;
+constexpr std::chrono::seconds kReconnectAfter{1};
+constexpr auto kEndless = std::numeric_limits<std::int64_t>::max();
 
 constexpr pg::Statement kLastNumber{"outbox_last_number", R"(
   SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS seq
@@ -31,12 +36,13 @@ void append_message(std::string& out, const LogEvent& event) {
 // One open stream.
 class Listening {
  public:
-  Listening(StreamParts parts, EventFilter filter, const http::Principal& principal, std::int64_t position)
+  Listening(StreamParts parts, EventFilter filter, const http::Principal& principal, std::int64_t position, bool follow)
       : parts_(parts),
         filter_(std::move(filter)),
         visible_(parts.feed.catalog(), principal),
         position_(position),
         announced_(position),
+        end_(follow ? kEndless : parts.feed.newest()),
         open_(parts.metrics.gauge("event_streams", "Open streams of events")),
         sent_total_(parts.metrics.counter("event_stream_messages_total", "Events sent on streams")),
         slow_total_(
@@ -48,6 +54,7 @@ class Listening {
   Listening& operator=(const Listening&) = delete;
 
   awaitable<> run(http::EventStream& stream) {
+    if (!co_await stream.retry(kReconnectAfter)) co_return;
     auto checked = steady_clock::now();
     while (co_await step(stream)) {
       if (steady_clock::now() - checked < parts_.options.recheck) continue;
@@ -63,6 +70,7 @@ class Listening {
  private:
   // Sends what there is, or waits for more. False when the stream has ended.
   awaitable<bool> step(http::EventStream& stream) {
+    if (position_ >= end_) co_return false;
     const auto slice = co_await parts_.feed.read(position_);
     if (was_live_ && !slice.live) {
       slow_total_.Increment();
@@ -106,6 +114,7 @@ class Listening {
   EventVisibility visible_;
   std::int64_t position_;   // every event up to here was sent, or is not for this stream
   std::int64_t announced_;  // the last id that the client has
+  std::int64_t end_;        // the stream ends when it has reached this position
   bool was_live_ = false;
   Metrics::Gauge& open_;
   Metrics::Counter& sent_total_;
@@ -132,7 +141,8 @@ awaitable<Result<std::int64_t>> start_position(const Request& request, StreamPar
 }
 
 awaitable<Response> stream_events(Request& request, StreamParts parts) {
-  auto filter = read_event_query(parts.feed.catalog(), request, {"lastEventId"});
+  auto filter = read_event_query(parts.feed.catalog(), request, {"follow", "lastEventId"});
+  const auto follow = http::need(request.query_or("follow", true));
   const auto& principal = *request.principal();
   if (const auto allowed = EventVisibility(parts.feed.catalog(), principal).check(parts.feed.catalog(), filter);
       !allowed) {
@@ -140,7 +150,7 @@ awaitable<Response> stream_events(Request& request, StreamParts parts) {
   }
   const auto position = co_await start_position(request, parts);
   if (!position) co_return Response::problem(position.error(), request);
-  const auto listening = std::make_shared<Listening>(parts, std::move(filter), principal, *position);
+  const auto listening = std::make_shared<Listening>(parts, std::move(filter), principal, *position, follow);
   co_return Response::events([listening](http::EventStream& stream) { return listening->run(stream); });
 }
 
