@@ -36,6 +36,7 @@ constexpr Noun kNouns[] = {
     {"tx", "Send transactions, follow them, and fix stuck ones", add_tx},
     {"signer", "Create, import and list signing keys, and fix a signer's nonces", add_signer},
     {"transfer", "Transfer money between members, follow transfers, and audit the books", add_transfer},
+    {"webhook", "Send events to URLs, see what was delivered, and replay what was not", add_webhook},
 };
 
 std::string version_line() {
