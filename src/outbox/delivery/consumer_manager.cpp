@@ -28,7 +28,8 @@ ConsumerManager::ConsumerManager(Parts parts, std::string node_id, const Deliver
           parts.runtime.executor(0),
           {.name = "event_consumers",
            .interval = options.renew_interval,
-           .backoff = {.initial = std::chrono::milliseconds(100), .cap = options.renew_interval}},
+           .backoff = {.initial = std::chrono::milliseconds(100), .cap = options.renew_interval},
+           .stop_grace = 2 * options.stop_grace + std::chrono::seconds(1)},  // a step may wait for runners to stop
           [this] { return look(); }, parts.metrics) {
   parts_.listener.subscribe(
       std::string(kConsumerChannel), [this](std::string_view) { worker_.wake(); }, [this] { worker_.wake(); });

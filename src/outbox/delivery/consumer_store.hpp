@@ -69,7 +69,7 @@ extern const pg::Statement kAddConsumer;        // ($1 consumer, $2 position); a
 extern const pg::Statement kSetConsumerActive;  // ($1 consumer, $2 active): raises the revision
 extern const pg::Statement kTouchConsumer;      // ($1 consumer): its settings have changed
 extern const pg::Statement kRemoveConsumer;     // ($1 consumer)
-extern const pg::Statement kAnnounceConsumers;  // (): tells the nodes at the commit
+extern const pg::Statement kAnnounceConsumers;  // (): notifies the nodes at the commit
 extern const pg::Statement kTakeClaims;
 extern const pg::Statement kAdvance;
 extern const pg::Statement kRenewClaims;
@@ -87,9 +87,9 @@ extern const pg::Statement kRenewClaims;
   "     AND claimed_until > clock_timestamp()" \
   "     FOR NO KEY UPDATE)"
 
-// Adds a consumer that starts after `position`, unless it exists, and tells the nodes.
+// Adds a consumer that starts after `position`, unless it exists, and notifies the nodes.
 awaitable<> add_consumer(pg::Pool& pool, std::string consumer, std::int64_t position);
-// Removes it and tells the nodes.
+// Removes it and notifies the nodes.
 awaitable<> remove_consumer(pg::Pool& pool, std::string consumer);
 
 // Takes at most `limit` consumers of that kind that are active and not claimed. Consumers that another session is
@@ -105,7 +105,7 @@ awaitable<ConsumerOverview> renew_claims(pg::Pool& pool, std::string node, std::
 // Stores that every event up to `position` is handled, and renews the claim. False: the claim is lost. Safe to repeat.
 awaitable<bool> advance(pg::Pool& pool, Claim claim, std::int64_t position, std::chrono::milliseconds duration);
 
-// Gives the claims back, with what the node reports, and tells the other nodes. `leaving`: also removes the node
+// Gives the claims back, with what the node reports, and notifies the other nodes. `leaving`: also removes the node
 // itself.
 awaitable<> release_claims(pg::Pool& pool, std::string node, std::vector<ClaimReport> reports, bool leaving,
                            std::optional<std::chrono::milliseconds> timeout = std::nullopt);

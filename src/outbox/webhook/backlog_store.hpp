@@ -83,7 +83,7 @@ awaitable<std::vector<DeadLetter>> list_dead_letters(pg::Pool& pool, Uuid webhoo
                                                      std::size_t limit);
 
 // Makes dead letters wait again, the oldest first, as long as at most `backlog` events wait. Empty `seqs`: all. Returns
-// how many, and tells the nodes.
+// how many, and notifies the nodes.
 awaitable<std::int64_t> replay_dead_letters(pg::Pool& pool, Uuid webhook, std::vector<std::int64_t> seqs,
                                             std::size_t backlog);
 

@@ -15,6 +15,7 @@ using SteadyTime = std::chrono::steady_clock;
 constexpr std::size_t kMaxEvents = 512;    // in one round of deliveries
 constexpr std::size_t kMaxRetries = 64;    // requests in one round of retries
 constexpr auto kLongestProbePause = 5min;  // while the receiver is down
+constexpr auto kGonePause = std::chrono::minutes(1);
 constexpr auto kFullPause = std::chrono::seconds(1);
 
 }  // namespace
@@ -80,6 +81,7 @@ std::shared_ptr<Shipment> WebhookSink::make_shipment(std::vector<Parcel> parcels
 }
 
 awaitable<Handed> WebhookSink::deliver(std::vector<const LogEvent*> events) {
+  if (gone_) co_return Handed{.handled = 0, .retry_after = kGonePause, .error = last_error_};
   if (room() == 0) {
     co_return Handed{.handled = 0,
                      .retry_after = kFullPause,
@@ -125,6 +127,7 @@ awaitable<Handed> WebhookSink::deliver(std::vector<const LogEvent*> events) {
   }
   if (shipment->gone()) change.disable = "the receiver answered 410 Gone";
   co_await settle(change);
+  gone_ = shipment->gone();
   for (auto& parcel : parked) queue_.add(std::move(parcel));
   co_return Handed{.handled = count, .error = down() ? last_error_ : ""};
 }
@@ -193,6 +196,7 @@ std::optional<std::chrono::milliseconds> WebhookSink::next_due() {
 }
 
 awaitable<Tended> WebhookSink::tend() {
+  if (gone_) co_return Tended{.again_after = kGonePause, .error = last_error_};
   const auto places = due();
   if (places.empty()) co_return Tended{.again_after = next_due(), .error = queue_.empty() ? "" : last_error_};
   std::vector<Parcel> parcels;
@@ -217,6 +221,7 @@ awaitable<Tended> WebhookSink::tend() {
   bury_expired(change, done);
   if (shipment->gone()) change.disable = "the receiver answered 410 Gone";
   co_await settle(change);
+  gone_ = shipment->gone();
   for (const auto place : done) queue_.remove(place);
   co_return Tended{.again_after = next_due(), .error = queue_.empty() ? "" : last_error_};
 }

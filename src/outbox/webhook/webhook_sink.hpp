@@ -73,6 +73,7 @@ class WebhookSink final : public Sink {
   DeliveryNumbers numbers_;
   SeededRandom random_;
   std::size_t failures_in_row_ = 0;
+  bool gone_ = false;  // the webhook is disabled: nothing more is sent until it is opened again
   int failed_probes_ = 0;
   Deadline next_probe_{};
   std::string last_error_;  // of the receiver; empty: the last request was delivered

@@ -21,7 +21,7 @@ awaitable<std::optional<Webhook>> find_webhook(pg::Pool& pool, const EventCatalo
 awaitable<std::vector<Webhook>> list_webhooks(pg::Pool& pool, const EventCatalog& catalog, std::optional<Uuid> after,
                                               std::size_t limit);
 
-// Stores url, description, filter, batch, state and reason, and tells the nodes. False: the webhook is gone or was
+// Stores url, description, filter, batch, state and reason, and notifies the nodes. False: the webhook is gone or was
 // changed since it was read (`updated_at`).
 awaitable<bool> update_webhook(pg::Pool& pool, Webhook webhook);
 
