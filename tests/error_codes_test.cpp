@@ -27,6 +27,9 @@ constexpr std::string_view kModules[] = {"base",   "runtime", "pg",       "http"
 
 // Codes of those modules that no answer contains: another code replaces them.
 const Codes kNeverAnswered = {
+    // A delivery to a webhook's receiver: the answer has it as text.
+    "address_not_allowed",
+    "claim_lost",
     // HTTP client and JSON-RPC: answered as rpc_unavailable, not_leader or outcome_unknown.
     "bad_ca_file",
     "bad_header",

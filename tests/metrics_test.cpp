@@ -99,6 +99,11 @@ TEST_F(NodeMetrics, of_a_node_under_work_equal_the_documentation) {
   const auto docs = documented();
   ASSERT_GT(docs.size(), 50U);
   cluster_.create(0, transfer(signer(0), "first", 1));
+  // Lag is reported for each consumer. This one may see no event, so nothing is sent.
+  cluster_.sql(
+      "WITH hook AS (INSERT INTO webhook (id, url, scopes, secret, created_by) VALUES (gen_random_uuid(), "
+      "'https://example.org/', '{}', '', 'test') RETURNING id) "
+      "INSERT INTO event_consumer (consumer, position) SELECT 'webhook/' || id, 0 FROM hook");
   // A signer's gauge appears once the counting worker, which runs every ten seconds, has seen its open work.
   ASSERT_TRUE(eventually([&] { return node_metrics().contains("fencepost_tx_oldest_open_seconds"); }, 60s));
   cluster_.mine(3);

@@ -70,7 +70,8 @@ std::string text_of(const json::value& value) {
 class OpenApiLive : public testing::Test {
  protected:
   OpenApiLive() {
-    cluster_.node(0).start({"FENCEPOST_TRANSFER_EVENT_POOL_ENABLED=true"});
+    cluster_.node(0).start({"FENCEPOST_TRANSFER_EVENT_POOL_ENABLED=true", "FENCEPOST_WEBHOOKS_ALLOW_PRIVATE=true",
+                            "FENCEPOST_WEBHOOKS_ALLOW_HTTP=true"});
     const auto made =
         fencepost({"apikey", "create", "--dsn", cluster_.dsn(), "--json", "--label", "live", "--scope", "admin"});
     key_ = std::string(json::parse(made.out).at("key").as_string());
@@ -108,6 +109,8 @@ class OpenApiLive : public testing::Test {
     generator_.suggest("subject", "tx/0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b");
     generator_.suggest("chain", "31337,1");
     generator_.suggest("guild", "1");
+    generator_.suggest("url", "http://127.0.0.1:9/hook");  // no program listens there
+    generator_.suggest("from", "now");
   }
 
   const json::value& resolved(const json::value& value) const {
@@ -269,6 +272,7 @@ class OpenApiLive : public testing::Test {
     if (const auto* object = body.if_object()) {
       for (const auto& [key, value] : *object) {
         if (key == "txId" || key == "transferId" || key == "txHash" || key == "nonce") generator_.suggest(key, value);
+        if (key == "id") generator_.suggest("webhookId", value);
         if (key == "nextCursor" && value.is_string()) generator_.suggest("cursor", value);
         remember(value);
       }

@@ -61,6 +61,16 @@ Result<json::value> call_for_json(const ApiAccess& access, http::ClientRequest r
   return wrong_node || wrong_key ? fail(naming(access, std::move(answer.error()))) : answer;
 }
 
+http::ClientRequest with_body(std::string method, const std::string& target, const json::value& body, bool repeatable) {
+  http::ClientRequest request;
+  request.method = std::move(method);
+  request.url = target;
+  request.headers = {{"Content-Type", "application/json"}};
+  request.body = json::serialize(body);
+  request.idempotent = repeatable;
+  return request;
+}
+
 bool succeeded(const http::ClientResponse& response) {
   return response.status >= 200 && response.status < 300;
 }
@@ -76,12 +86,18 @@ Result<json::value> ApiClient::get(const std::string& target, std::chrono::milli
 }
 
 Result<json::value> ApiClient::post(const std::string& target, const json::value& body, bool repeatable) {
+  return call_for_json(access_, with_body("POST", target, body, repeatable));
+}
+
+Result<json::value> ApiClient::patch(const std::string& target, const json::value& body) {
+  return call_for_json(access_, with_body("PATCH", target, body, true));
+}
+
+Result<json::value> ApiClient::remove(const std::string& target) {
   http::ClientRequest request;
-  request.method = "POST";
+  request.method = "DELETE";
   request.url = target;
-  request.headers = {{"Content-Type", "application/json"}};
-  request.body = json::serialize(body);
-  request.idempotent = repeatable;
+  request.idempotent = true;
   return call_for_json(access_, std::move(request));
 }
 

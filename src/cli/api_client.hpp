@@ -37,6 +37,9 @@ class ApiClient final : public Api {
   using Api::get;
   Result<boost::json::value> get(const std::string& target, std::chrono::milliseconds timeout) override;
   Result<boost::json::value> post(const std::string& target, const boost::json::value& body, bool repeatable) override;
+  // As post. A change sets values, and what is removed stays removed, so both may be repeated.
+  Result<boost::json::value> patch(const std::string& target, const boost::json::value& body);
+  Result<boost::json::value> remove(const std::string& target);
   // A successful answer that is not JSON, unchanged. Errors: as get.
   Result<http::ClientResponse> get_file(const std::string& target);
   // An answer without an end: `on_piece` gets it until it returns false or the server ends it. Error `timeout` when

@@ -37,6 +37,7 @@ constexpr Noun kNouns[] = {
     {"signer", "Create, import and list signing keys, and fix a signer's nonces", add_signer},
     {"events", "Print events as they happen, or from the log", add_events},
     {"transfer", "Transfer money between members, follow transfers, and audit the books", add_transfer},
+    {"webhook", "Send events to URLs, see what was delivered, and replay what was not", add_webhook},
 };
 
 std::string version_line() {

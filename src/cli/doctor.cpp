@@ -17,6 +17,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/verb.hpp"
 #include "doctor/chain.hpp"
+#include "doctor/consumers.hpp"
 #include "doctor/database_probe.hpp"
 #include "doctor/email.hpp"
 #include "doctor/transactions.hpp"
@@ -98,6 +99,7 @@ std::vector<Probe> start_probes(const Config& config) {
     probes.push_back(start_probe("database", [&] { return doctor::check_database(config); }));
     probes.push_back(start_probe("transactions", [&] { return doctor::check_transactions(config, kAuditTimeout); }));
     probes.push_back(start_probe("transfers", [&] { return doctor::check_transfers(config); }));
+    probes.push_back(start_probe("consumers", [&] { return doctor::check_consumers(config); }));
   }
   if (config.chains.empty()) {
     probes.push_back(start_probe("chains", [] { return Findings{doctor::passed("chains", "none configured")}; }));

@@ -24,5 +24,6 @@ void add_tx(CLI::App& noun, Run& run);
 void add_signer(CLI::App& noun, Run& run);
 void add_events(CLI::App& noun, Run& run);
 void add_transfer(CLI::App& noun, Run& run);
+void add_webhook(CLI::App& noun, Run& run);
 
 }  // namespace fencepost::cli

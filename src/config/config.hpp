@@ -17,6 +17,7 @@
 #include "base/secret.hpp"
 #include "base/uint256.hpp"
 #include "evm/finality_rule.hpp"
+#include "outbox/webhook/options.hpp"
 #include "runtime/log.hpp"
 #include "transfer/options.hpp"
 #include "tx/options.hpp"
@@ -128,6 +129,7 @@ struct Config {
   RuntimeConfig runtime;
   LogConfig log;
   EventsConfig events;
+  outbox::WebhookOptions webhooks;
   tx::TxOptions tx;
   tx::LeaseOptions lease;
   transfer::TransferOptions transfer;

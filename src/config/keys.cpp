@@ -83,6 +83,35 @@ std::vector<Key> node_keys() {
   };
 }
 
+std::vector<Key> webhook_keys() {
+  using outbox::WebhookOptions;
+  return {
+      key("webhooks.allow_private", at(&Config::webhooks, &WebhookOptions::allow_private), Boolean{},
+          "Let webhooks send to private, loopback and link-local addresses and to any port; `up` sets it."),
+      key("webhooks.allow_http", at(&Config::webhooks, &WebhookOptions::allow_http), Boolean{},
+          "Let webhooks have URLs without TLS; `up` sets it."),
+      key("webhooks.timeout", at(&Config::webhooks, &WebhookOptions::timeout),
+          Duration{std::chrono::milliseconds(10), std::chrono::minutes(1)}, "How long a receiver may take to answer."),
+      key("webhooks.retry_initial", at(&Config::webhooks, &WebhookOptions::retry_initial),
+          Duration{std::chrono::milliseconds(1), std::chrono::hours(1)},
+          "How long to wait after the first failed delivery of an event; twice as long after each further one."),
+      key("webhooks.retry_cap", at(&Config::webhooks, &WebhookOptions::retry_cap),
+          Duration{std::chrono::milliseconds(1), std::chrono::days(1)}, "The longest wait between two tries."),
+      key("webhooks.retry_for", at(&Config::webhooks, &WebhookOptions::retry_for),
+          Duration{std::chrono::milliseconds(1), std::chrono::days(30)},
+          "How long to retry an event before it becomes a dead letter."),
+      key("webhooks.secret_overlap", at(&Config::webhooks, &WebhookOptions::secret_overlap),
+          Duration{std::chrono::milliseconds(1), std::chrono::days(30)},
+          "How long a replaced secret still signs beside the new one."),
+      key("webhooks.connections", at(&Config::webhooks, &WebhookOptions::connections), Count{1, 256},
+          "Requests in flight to the receiver of one webhook."),
+      key("webhooks.backlog", at(&Config::webhooks, &WebhookOptions::backlog), Count{1, 100'000},
+          "Events of one webhook that may wait for a retry; at that number no further events are taken."),
+      key("webhooks.limit", at(&Config::webhooks, &WebhookOptions::limit), Count{1, 10'000},
+          "How many webhooks there may be."),
+  };
+}
+
 std::vector<Key> transfer_keys() {
   using transfer::TransferOptions;
   return {
@@ -121,7 +150,8 @@ std::vector<Key> email_keys() {
 
 std::vector<Key> make_keys() {
   auto out = node_keys();
-  for (auto* more : {tx_keys, transfer_keys, email_keys}) std::ranges::move(more(), std::back_inserter(out));
+  for (auto* more : {webhook_keys, tx_keys, transfer_keys, email_keys})
+    std::ranges::move(more(), std::back_inserter(out));
   return out;
 }
 

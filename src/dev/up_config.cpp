@@ -13,6 +13,8 @@ CommandConfig up_config(const std::string& config_file, const UpParts& parts) {
   out.overrides.push_back({"up", "chains[0].rpc_urls", *parts.chain_url});
   out.defaults.push_back({"up", "confirmations.required", "2"});
   out.defaults.push_back({"up", "tx.max_in_flight", "16"});
+  out.defaults.push_back({"up", "webhooks.allow_private", "true"});
+  out.defaults.push_back({"up", "webhooks.allow_http", "true"});
   // Users who try things out also send with cast from the same accounts.
   out.defaults.push_back({"up", "tx.shared", "true"});
   return out;

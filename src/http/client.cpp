@@ -5,8 +5,8 @@
 #include <list>
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
+#include "base/base64.hpp"
 #include "base/text.hpp"
 #include "http/client_connection.hpp"
 
@@ -24,14 +24,6 @@ bool is_token(std::string_view text) {
 
 bool is_value(std::string_view text) {
   return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
-}
-
-std::string base64(std::string_view text) {
-  std::string out(4 * ((text.size() + 2) / 3) + 1, '\0');  // EVP_EncodeBlock ends with a NUL
-  const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                    reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
 }
 
 bool has_header(const ClientRequest& request, std::string_view name) {
@@ -53,7 +45,7 @@ Result<std::string> make_head(const ClientRequest& request, const detail::Endpoi
     fmt::format_to(std::back_inserter(head), "{}: {}\r\n", name, value);
   }
   if (!endpoint.basic_credentials.empty() && !has_header(request, "Authorization")) {
-    fmt::format_to(std::back_inserter(head), "Authorization: Basic {}\r\n", base64(endpoint.basic_credentials));
+    fmt::format_to(std::back_inserter(head), "Authorization: Basic {}\r\n", to_base64(endpoint.basic_credentials));
   }
   if (!has_header(request, "User-Agent")) head += "User-Agent: fencepost\r\n";
   const bool expects_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
@@ -112,10 +104,15 @@ class ConnectionPool : public std::enable_shared_from_this<ConnectionPool> {
       co_await wait(deadline);
     }
     ++taken_;
+    last_used_ = std::chrono::steady_clock::now();
     Lease lease(shared_from_this());
     if (!fresh) lease.connection = take_idle();
     co_return lease;
   }
+
+  // No connection is in use, and no send waits for one.
+  bool unused() const { return taken_ == 0 && waiters_.empty(); }
+  SteadyTime last_used() const { return last_used_; }
 
  private:
   awaitable<> wait(SteadyTime deadline) {
@@ -160,6 +157,7 @@ class ConnectionPool : public std::enable_shared_from_this<ConnectionPool> {
   Executor executor_;
   const ClientOptions& options_;
   std::size_t taken_ = 0;
+  SteadyTime last_used_ = std::chrono::steady_clock::now();
   std::deque<std::unique_ptr<ClientConnection>> idle_;
   std::list<asio::steady_timer> waiters_;
 };
@@ -192,12 +190,27 @@ awaitable<Result<ClientResponse>> Client::send(ClientRequest request) {
   co_return second;
 }
 
+// Forgets the origins that have been unused for longest when there are too many; their idle connections are closed.
+std::shared_ptr<detail::ConnectionPool> Client::pool_of(const std::string& origin) {
+  if (const auto found = pools_.find(origin); found != pools_.end()) return found->second;
+  while (pools_.size() >= options_.max_origins) {
+    auto oldest = pools_.end();
+    for (auto it = pools_.begin(); it != pools_.end(); ++it) {
+      if (it->second->unused() && (oldest == pools_.end() || it->second->last_used() < oldest->second->last_used())) {
+        oldest = it;
+      }
+    }
+    if (oldest == pools_.end()) break;  // all are in use: as many as there are sends in flight
+    pools_.erase(oldest);
+  }
+  return pools_.emplace(origin, std::make_shared<detail::ConnectionPool>(executor_, options_)).first->second;
+}
+
 // Sets `stale` when a reused connection broke before the first byte of the answer.
 awaitable<Result<ClientResponse>> Client::try_once(const ClientRequest& request, const detail::Endpoint& endpoint,
                                                    std::string_view head, SteadyTime deadline, bool fresh,
                                                    bool& stale) {
-  auto& pool = pools_[endpoint.origin()];
-  if (!pool) pool = std::make_shared<detail::ConnectionPool>(executor_, options_);
+  const auto pool = pool_of(endpoint.origin());
   auto lease = co_await pool->acquire(fresh, deadline);
   if (!lease) co_return fail(lease.error());
   const bool reused = lease->connection != nullptr;

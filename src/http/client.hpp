@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/ip/address.hpp>
+
 #include "base/error.hpp"
 #include "runtime/async.hpp"
 
@@ -29,7 +31,11 @@ struct ClientOptions {
   std::size_t max_connections_per_origin = 16;
   std::size_t max_idle_per_origin = 16;
   std::size_t max_waiting_per_origin = 1024;  // sends that wait for a connection; over it: `client_busy`
-  std::string ca_file;                        // trusted in addition to the system's certificates; empty: none
+  std::size_t max_origins = 256;              // above it, origins without a connection in use are forgotten
+  // Whether the client may connect to that address; null: to any. The name is looked up once for a connection, and only
+  // addresses that pass are connected to, so a name that changes its address in between gains nothing.
+  std::function<bool(const asio::ip::address&)> allows_address;
+  std::string ca_file;  // trusted in addition to the system's certificates; empty: none
 };
 
 struct ClientRequest {
@@ -77,6 +83,7 @@ class Client {
   //   bad_url, bad_header   the request cannot be sent as it is
   //   client_busy           too many sends wait for a connection to this origin
   //   connect_failed        no connection (refused, unreachable, unknown name)
+  //   address_not_allowed   the host has no address that allows_address admits
   //   tls_failed            the certificate is not trusted: wrong name, unknown authority, expired
   //   timeout               while waiting for a connection, connecting or waiting for the answer
   //   connection_lost       after at least a part of the request was sent
@@ -86,11 +93,14 @@ class Client {
 
   // Connections opened since construction; for tests and metrics.
   std::size_t connections_opened() const { return opened_; }
+  // Origins that the client remembers; for tests.
+  std::size_t origins() const { return pools_.size(); }
 
  private:
   awaitable<Result<ClientResponse>> try_once(const ClientRequest& request, const detail::Endpoint& endpoint,
                                              std::string_view head, std::chrono::steady_clock::time_point deadline,
                                              bool fresh, bool& stale);
+  std::shared_ptr<detail::ConnectionPool> pool_of(const std::string& origin);
 
   Executor executor_;
   ClientOptions options_;

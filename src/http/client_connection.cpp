@@ -195,8 +195,15 @@ void ClientConnection::close() {
 }
 
 awaitable<Result<void>> ClientConnection::connect(const Endpoint& endpoint, SteadyTime until) {
-  const auto endpoints = co_await resolve(executor_, endpoint, until);
+  auto endpoints = co_await resolve(executor_, endpoint, until);
   if (!endpoints) co_return fail(endpoints.error());
+  if (options_.allows_address) {
+    std::erase_if(*endpoints, [this](const tcp::endpoint& peer) { return !options_.allows_address(peer.address()); });
+    if (endpoints->empty()) {
+      co_return fail(sent_error(ErrorKind::kForbidden, "address_not_allowed",
+                                fmt::format("{} has no address that may be connected to", endpoint.host), false));
+    }
+  }
   Deadline deadline(executor_);
   deadline.watch(*this, until);
   const auto [ec, peer] = co_await asio::async_connect(socket(), *endpoints, use_tuple);

@@ -68,7 +68,7 @@ class ClientConnection {
  public:
   ClientConnection(Executor executor, const Endpoint& endpoint, TlsContext& tls, const ClientOptions& options);
 
-  // Errors: connect_failed, tls_failed, timeout; nothing has been sent then.
+  // Errors: connect_failed, address_not_allowed, tls_failed, timeout; nothing has been sent then.
   awaitable<Result<void>> connect(const Endpoint& endpoint, std::chrono::steady_clock::time_point until);
 
   // Sets `stale` when the peer closed before the first byte of its answer. On a reused connection that usually means

@@ -456,7 +456,7 @@ Response endless(Request&) {
   });
 }
 
-TEST(http_client, gives_an_endless_body_piece_by_piece_until_the_caller_has_enough) {
+TEST(client, gives_an_endless_body_piece_by_piece_until_the_caller_has_enough) {
   TestServer server([](Router& router) {
     router.add(
         {Verb::kGet, "/endless", Access::open(), [](Request& r) -> awaitable<Response> { co_return endless(r); }});
@@ -473,7 +473,7 @@ TEST(http_client, gives_an_endless_body_piece_by_piece_until_the_caller_has_enou
   EXPECT_TRUE(got.starts_with("id: 1\ndata: x\n\nid: 2\n")) << got.substr(0, 40);
 }
 
-TEST(http_client, collects_the_body_of_an_error_although_pieces_were_asked_for) {
+TEST(client, collects_the_body_of_an_error_although_pieces_were_asked_for) {
   TestServer server([](Router&) {});
   ClientRun run;
   const auto response = run.send({.url = server.url("/none"), .on_body = [](std::string_view) {
@@ -485,7 +485,7 @@ TEST(http_client, collects_the_body_of_an_error_although_pieces_were_asked_for) 
   EXPECT_THAT(response->body, HasSubstr("no_such_path"));
 }
 
-TEST(http_client, a_body_that_stops_is_a_timeout) {
+TEST(client, a_body_that_stops_is_a_timeout) {
   ScriptedPeer peer([](tcp::socket& socket, int) -> awaitable<> {
     co_await read_request(socket);
     const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc";
@@ -502,6 +502,48 @@ TEST(http_client, a_body_that_stops_is_a_timeout) {
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, "timeout");
   EXPECT_EQ(got, "abc");
+TEST(client, connects_only_to_addresses_that_are_allowed) {
+  TestServer server(add_routes);
+  std::vector<std::string> asked;
+  ClientRun client({.allows_address = [&](const asio::ip::address& address) {
+    asked.push_back(address.to_string());
+    return false;
+  }});
+  const auto response = client.get(server.url("/echo"));
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, "address_not_allowed");
+  EXPECT_FALSE(may_have_been_sent(response.error()));
+  EXPECT_EQ(asked, std::vector<std::string>{"127.0.0.1"});
+  EXPECT_EQ(client.client().connections_opened(), 0U);
+}
+
+// A name whose address changes between check and connect: the check sees exactly the addresses that are connected to.
+TEST(client, checks_the_addresses_that_a_name_has_at_the_connect) {
+  TestServer server(add_routes);
+  const auto url = fmt::format("http://localhost:{}/echo", server.port());
+  std::vector<asio::ip::address> asked;
+  ClientRun client({.allows_address = [&](const asio::ip::address& address) {
+    asked.push_back(address);
+    return address == asio::ip::address_v4::loopback();
+  }});
+  const auto response = client.get(url);
+  ASSERT_TRUE(response) << response.error().to_string();
+  EXPECT_FALSE(asked.empty());
+  for (const auto& address : asked) EXPECT_TRUE(address.is_loopback()) << address.to_string();
+}
+
+TEST(client, forgets_origins_that_are_not_in_use) {
+  std::vector<std::unique_ptr<TestServer>> servers;
+  ClientRun client({.max_origins = 2});
+  for (int i = 0; i < 4; ++i) {
+    servers.push_back(std::make_unique<TestServer>(add_routes));
+    ASSERT_TRUE(client.get(servers.back()->url("/echo")));
+    EXPECT_LE(client.client().origins(), 2U);
+  }
+  ASSERT_TRUE(client.get(servers.back()->url("/echo")));
+  EXPECT_EQ(client.client().connections_opened(), 4U) << "the newest origin keeps its connection";
+  ASSERT_TRUE(client.get(servers.front()->url("/echo")));
+  EXPECT_EQ(client.client().connections_opened(), 5U) << "the oldest origin was forgotten";
 }
 
 }  // namespace

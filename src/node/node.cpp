@@ -19,8 +19,11 @@
 #include "identity/key_authenticator.hpp"
 #include "node/event_catalog.hpp"
 #include "node/routes.hpp"
+#include "outbox/delivery/consumer_manager.hpp"
 #include "outbox/event_log_keeper.hpp"
 #include "outbox/feed/event_feed.hpp"
+#include "outbox/webhook/webhook_service.hpp"
+#include "outbox/webhook/webhook_sink.hpp"
 #include "pg/database.hpp"
 #include "pg/error.hpp"
 #include "pg/listener.hpp"
@@ -116,6 +119,9 @@ class Node {
         statistics_(runtime_.executor(0), database_, "economy", metrics_),
         event_log_(runtime_.executor(0), database_, config.events.retention, metrics_),
         feed_(runtime_, database_, listener_, event_catalog(), {}, metrics_),
+        consumers_({runtime_, database_, listener_, feed_, clock_, metrics_}, id_, {}),
+        webhook_metrics_(metrics_),
+        webhooks_({database_, feed_, clock_, random_, ids_, config.webhooks}),
         chains_(make_chains(config, {runtime_, database_, clock_, random_, metrics_})),
         transactions_({.runtime = runtime_,
                        .database = database_,
@@ -134,8 +140,13 @@ class Node {
     add_all_routes(router_, {.system = {database_, metrics_, serving_},
                              .cluster = {database_, chains_, config.lease.renew_interval},
                              .events = {feed_, database_, authenticator_, metrics_},
+                             .webhooks = {webhooks_},
                              .tx = {transactions_, database_, keys_, ids_},
                              .transfer = {transfers_.service(), database_, ids_}});
+    consumers_.add_kind(std::string(outbox::kWebhookKind), [this](outbox::Claim claim) {
+      return outbox::WebhookSink::open({database_, event_catalog(), clock_, config_.webhooks, webhook_metrics_},
+                                       std::move(claim));
+    });
     server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &authenticator_, metrics_);
     listener_.subscribe(
         std::string(identity::kApiKeyChannel), [this](std::string_view) { authenticator_.forget_all(); },
@@ -215,6 +226,8 @@ class Node {
     stops_.add("event log", [this](auto) { return event_log_.stop(); });
     feed_.start();
     stops_.add("event feed", [this](auto) { return feed_.stop(); });
+    consumers_.start();
+    stops_.add("event consumers", [this](auto left) { return consumers_.stop(left); });
     co_await for_all_chains(&evm::Chain::check_endpoints);
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
@@ -298,6 +311,9 @@ class Node {
   pg::StatisticsKeeper statistics_;
   outbox::EventLogKeeper event_log_;
   outbox::EventFeed feed_;
+  outbox::ConsumerManager consumers_;
+  outbox::WebhookMetrics webhook_metrics_;
+  outbox::WebhookService webhooks_;
   std::vector<std::unique_ptr<evm::Chain>> chains_;
   tx::TxManager transactions_;
   transfer::TransferManager transfers_;

@@ -35,6 +35,7 @@ struct Router {
     add_all_routes(router, {.system = {database, metrics, serving},
                             .cluster = {database, chains, {}},
                             .events = {feed, database, authenticator, metrics},
+                            .webhooks = {webhooks},
                             .tx = {manager, database, keys, ids},
                             .transfer = {transfers.service(), database, ids}});
   }
@@ -47,6 +48,8 @@ struct Router {
   pg::Database database{runtime, {.dsn = Secret("unused")}, {}, metrics};
   pg::Listener listener{runtime.executor(0), database.connector(), {}, metrics};
   outbox::EventFeed feed{runtime, database, listener, event_catalog(), {}, metrics};
+  outbox::WebhookOptions webhook_options;
+  outbox::WebhookService webhooks{{database, feed, clock, random, ids, webhook_options}};
   identity::KeyAuthenticator authenticator{database, clock, {}, metrics};
   evm::KeyRing keys{runtime};
   std::vector<std::unique_ptr<evm::Chain>> chains;

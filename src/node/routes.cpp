@@ -6,6 +6,7 @@ void add_all_routes(http::Router& router, const RoutesParts& parts) {
   add_system_routes(router, parts.system);
   add_cluster_routes(router, parts.cluster);
   outbox::add_stream_routes(router, parts.events);
+  outbox::add_webhook_routes(router, parts.webhooks);
   tx::add_routes(router, parts.tx);
   transfer::add_routes(router, parts.transfer);
 }

@@ -5,6 +5,7 @@
 #include "node/cluster_routes.hpp"
 #include "node/system_routes.hpp"
 #include "outbox/stream/event_stream_routes.hpp"
+#include "outbox/webhook/routes.hpp"
 #include "transfer/routes.hpp"
 #include "tx/routes/routes.hpp"
 
@@ -14,6 +15,7 @@ struct RoutesParts {
   SystemParts system;
   ClusterRoutesParts cluster;
   outbox::StreamParts events;
+  outbox::WebhookRoutesParts webhooks;
   tx::RoutesParts tx;
   transfer::RoutesParts transfer;
 };

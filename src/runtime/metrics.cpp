@@ -41,6 +41,10 @@ Metrics::Gauge& Metrics::gauge(const std::string& name, const std::string& help,
       .Add(labels);
 }
 
+void Metrics::remove(const std::string& name, Gauge& gauge) {
+  prometheus::BuildGauge().Name(full_name(name, true)).Register(registry_).Remove(&gauge);
+}
+
 Metrics::Histogram& Metrics::latency(const std::string& name, const std::string& help, const Labels& labels) {
   return prometheus::BuildHistogram()
       .Name(full_name(name, name.ends_with("_seconds")))

@@ -34,6 +34,8 @@ class Metrics {
   Gauge& gauge(const std::string& name, const std::string& help, const Labels& labels = {});
   // Seconds, from 100 µs to 30 s.
   Histogram& latency(const std::string& name, const std::string& help, const Labels& labels = {});
+  // Removes a gauge whose subject is gone; the reference is then invalid. Any thread may call.
+  void remove(const std::string& name, Gauge& gauge);
   // Calls back before each scrape, for values that are cheaper to query than to maintain. The callback runs on the
   // scraping thread and is never removed: what it uses must live as long as this object.
   void before_scrape(std::function<void()> refresh);

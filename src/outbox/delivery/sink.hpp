@@ -3,10 +3,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "outbox/delivery/consumer_store.hpp"
 #include "outbox/feed/log_event.hpp"
 #include "runtime/async.hpp"
 
@@ -19,7 +22,14 @@ struct Handed {
   std::string error;
 };
 
-// Made for one consumer, on the loop that runs the consumer, and used by one coroutine at a time.
+// What a sink did on its own between deliveries.
+struct Tended {
+  std::optional<std::chrono::milliseconds> again_after;  // nullopt: there is nothing to wait for
+  std::string error;                                     // why the receiver gets nothing now; empty: it does
+};
+
+// Made for one consumer, on the loop that runs the consumer, and used by one coroutine at a time. A method that throws
+// is called again after a backoff.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -27,9 +37,17 @@ class Sink {
   virtual bool wants(const LogEvent& event) const = 0;
   // Hands over events, oldest first, at most `max_batch` of them. An event is handled when the receiver has
   // acknowledged it, or when the sink has stored in the database that it will deliver it later. The same event may be
-  // offered again after a crash. The events stay valid until the coroutine ends.
+  // offered again after a crash. The events stay valid until the coroutine ends. A cancelled call leaves no work behind
+  // that uses this object.
   virtual awaitable<Handed> deliver(std::vector<const LogEvent*> events) = 0;
   virtual std::size_t max_batch() const = 0;
+  // Work of the sink's own that is due, for example retries. Called between deliveries, and again after `again_after`
+  // at the latest. Keep it short: no event is delivered meanwhile.
+  virtual awaitable<Tended> tend() { co_return Tended{}; }
 };
+
+// Makes the sink of a claimed consumer, on the loop that will run it. Returns nullptr when the consumer has no settings
+// any more; it is then left alone until its row changes. Throws when it cannot be made now: it is tried again.
+using SinkFactory = std::function<awaitable<std::unique_ptr<Sink>>(Claim claim)>;
 
 }  // namespace fencepost::outbox

@@ -1,0 +1,25 @@
+// Signatures of deliveries, as the Standard Webhooks specification defines them. Pure: no I/O.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/secret.hpp"
+
+namespace fencepost::outbox {
+
+// A new key: 32 random bytes.
+Secret make_webhook_key(Random& random);
+
+// "whsec_" and the key in base64: the form in which receivers configure it.
+Secret webhook_secret_text(const Secret& key);
+
+// The header `webhook-signature`: "v1,<base64 of HMAC-SHA256(key, id.timestamp.body)>", one for each key, separated by
+// spaces.
+std::string webhook_signature(const std::vector<Secret>& keys, std::string_view id, std::int64_t timestamp,
+                              std::string_view body);
+
+}  // namespace fencepost::outbox
