@@ -17,6 +17,7 @@
 #include "base/secret.hpp"
 #include "base/uint256.hpp"
 #include "evm/finality_rule.hpp"
+#include "outbox/nats/nats_options.hpp"
 #include "runtime/log.hpp"
 #include "transfer/options.hpp"
 #include "tx/options.hpp"
@@ -136,6 +137,7 @@ struct Config {
   std::vector<SignerConfig> signers;
   KeystoreConfig keystore;
   EmailConfig email;
+  outbox::NatsOptions nats;
 
   // Problems that did not stop load_config, one sentence each, for the user.
   std::vector<std::string> warnings;

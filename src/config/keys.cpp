@@ -121,7 +121,7 @@ std::vector<Key> email_keys() {
 
 std::vector<Key> make_keys() {
   auto out = node_keys();
-  for (auto* more : {tx_keys, transfer_keys, email_keys}) std::ranges::move(more(), std::back_inserter(out));
+  for (auto* more : {tx_keys, transfer_keys, email_keys, nats_keys}) std::ranges::move(more(), std::back_inserter(out));
   return out;
 }
 
