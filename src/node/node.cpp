@@ -19,8 +19,10 @@
 #include "identity/key_authenticator.hpp"
 #include "node/event_catalog.hpp"
 #include "node/routes.hpp"
+#include "outbox/delivery/consumer_manager.hpp"
 #include "outbox/event_log_keeper.hpp"
 #include "outbox/feed/event_feed.hpp"
+#include "outbox/nats/nats_sink.hpp"
 #include "pg/database.hpp"
 #include "pg/error.hpp"
 #include "pg/listener.hpp"
@@ -116,6 +118,7 @@ class Node {
         statistics_(runtime_.executor(0), database_, "economy", metrics_),
         event_log_(runtime_.executor(0), database_, config.events.retention, metrics_),
         feed_(runtime_, database_, listener_, event_catalog(), {}, metrics_),
+        consumers_({runtime_, database_, listener_, feed_, clock_, metrics_}, id_, {}),
         chains_(make_chains(config, {runtime_, database_, clock_, random_, metrics_})),
         transactions_({.runtime = runtime_,
                        .database = database_,
@@ -126,6 +129,10 @@ class Node {
                       {.node_id = id_, .advertise_url = config.node.advertise_url, .version = std::string(version())},
                       config.tx, config.lease, chain_setups(config, chains_)),
         transfers_(runtime_, database_, listener_, config.transfer, metrics_) {
+    if (config.nats.configured()) {
+      nats_.emplace(config.nats, metrics_);
+      consumers_.add_kind("nats", nats_->factory());
+    }
     metrics_.gauge("build_info", "Always 1; the label says which version runs", {{"version", std::string(version())}})
         .Set(1);
     metrics_.before_scrape([&dropped = metrics_.counter("log_lines_dropped_total", "Lines lost to a full log queue")] {
@@ -215,6 +222,9 @@ class Node {
     stops_.add("event log", [this](auto) { return event_log_.stop(); });
     feed_.start();
     stops_.add("event feed", [this](auto) { return feed_.stop(); });
+    if (nats_) stops_.add("nats", [this](auto) { return nats_->stop(); });
+    consumers_.start();
+    stops_.add("event consumers", [this](auto left) { return consumers_.stop(left); });
     co_await for_all_chains(&evm::Chain::check_endpoints);
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
@@ -235,6 +245,7 @@ class Node {
     if (!applied) co_return fail(applied.error());
     if (auto ready = co_await event_log_.prepare(); !ready) co_return ready;
     co_await feed_.prepare();
+    if (nats_) co_await outbox::add_consumer(database_.pool(), nats_->consumer(), feed_.newest());
     if (hooks_.prepare) co_await hooks_.prepare(database_.pool());
     co_await transactions_.join();
     co_return Result<void>{};
@@ -298,6 +309,8 @@ class Node {
   pg::StatisticsKeeper statistics_;
   outbox::EventLogKeeper event_log_;
   outbox::EventFeed feed_;
+  std::optional<outbox::NatsDelivery> nats_;
+  outbox::ConsumerManager consumers_;
   std::vector<std::unique_ptr<evm::Chain>> chains_;
   tx::TxManager transactions_;
   transfer::TransferManager transfers_;

@@ -106,9 +106,8 @@ void NatsServer::start() {
   if (options_.jetstream) out << "jetstream { store_dir: \"" << (dir_ / "store").string() << "\" }\n";
   out.close();
   std::filesystem::remove(log_file);
-  auto child = ChildProcess::start({.argv = {"nats-server", "-c", config},
-                                    .out = Output::file(log_file),
-                                    .err = Output::same_as_out()});
+  auto child = ChildProcess::start(
+      {.argv = {"nats-server", "-c", config}, .out = Output::file(log_file), .err = Output::same_as_out()});
   if (!child) throw Exception(child.error());
   child_ = std::move(*child);
   std::uint16_t port = 0;
@@ -201,8 +200,8 @@ std::vector<std::string> NatsServer::subjects_of(const std::string& stream) cons
 
 void NatsServer::publish(const std::string& subject, const std::string& body) const {
   const Client client(url());
-  check(js_Publish(nullptr, client.jetstream.get(), subject.c_str(), body.data(), static_cast<int>(body.size()), nullptr,
-                   nullptr),
+  check(js_Publish(nullptr, client.jetstream.get(), subject.c_str(), body.data(), static_cast<int>(body.size()),
+                   nullptr, nullptr),
         "publish");
 }
 

@@ -1,4 +1,5 @@
-// A real NATS server with JetStream for tests: a free port of 127.0.0.1 and a store of its own. The destructor stops it.
+// A real NATS server with JetStream for tests: a free port of 127.0.0.1 and a store of its own. The destructor stops
+// it.
 //
 //   test::NatsServer nats;
 //   nats.kill();     // as in a crash: its store stays
@@ -53,8 +54,8 @@ class NatsServer {
   void suspend();
   void resume();
 
-  // All messages of the stream in its order, read by a consumer as users do; empty if there is no such stream. Throws if
-  // the server does not answer.
+  // All messages of the stream in its order, read by a consumer as users do; empty if there is no such stream. Throws
+  // if the server does not answer.
   std::vector<StoredMessage> messages(const std::string& stream) const;
   std::uint64_t message_count(const std::string& stream) const;
   // A stream made by another program.

@@ -31,8 +31,8 @@ class NatsAcks {
   bool refused() const;
 
   // Waits until the first `sent` messages of the batch are answered, or `patience` has passed since the last answer, or
-  // `gone()` returns true (asked a few times a second), or interrupt(). Returns the answers so far, one for each message
-  // of the batch; nullopt: none.
+  // `gone()` returns true (asked a few times a second), or interrupt(). Returns the answers so far, one for each
+  // message of the batch; nullopt: none.
   std::vector<std::optional<Answer>> wait(std::size_t sent, std::chrono::milliseconds patience,
                                           const std::function<bool()>& gone);
   bool interrupted() const;

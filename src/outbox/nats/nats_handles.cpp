@@ -12,6 +12,8 @@ std::string_view to_string(NatsFailure failure) {
   switch (failure) {
     case NatsFailure::kUnreachable:
       return "unreachable";
+    case NatsFailure::kNoStream:
+      return "no_stream";
     case NatsFailure::kStream:
       return "stream";
     case NatsFailure::kRefused:
@@ -27,7 +29,10 @@ namespace nats {
 std::string reason_of(natsStatus status) {
   natsStatus last = NATS_OK;
   const char* const detail = nats_GetLastError(&last);
-  const std::string_view text = detail != nullptr && last == status ? detail : "";
+  std::string_view text = detail != nullptr && last == status ? detail : "";
+  if (const auto end = text.find("): "); text.starts_with('(') && end != std::string_view::npos) {
+    text.remove_prefix(end + 3);  // "(conn.c:2088): "
+  }
   // libnats quotes a URL that it cannot use, with the password in it.
   if (text.empty() || text.find("://") != std::string_view::npos || text == natsStatus_GetText(status))
     return natsStatus_GetText(status);

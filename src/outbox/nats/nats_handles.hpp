@@ -12,7 +12,8 @@ namespace fencepost::outbox {
 
 enum class NatsFailure {
   kUnreachable,  // no server accepts the connection, or the connection was lost
-  kStream,       // the stream is missing and cannot be created, or does not fit
+  kNoStream,     // the stream is missing, and was not to be created
+  kStream,       // the stream cannot be created, or does not fit
   kRefused,      // the server refused a message
   kTimeout,      // the server did not acknowledge a message in time
 };

@@ -50,8 +50,8 @@ NatsRefusal refusal_of(const json::object& error) {
 }  // namespace
 
 NatsMessage to_nats_message(const LogEvent& event, std::string_view prefix) {
-  const auto domain = event.domain != nullptr ? event.domain->name
-                                              : std::string_view(event.subject).substr(0, event.subject.find('/'));
+  const auto domain =
+      event.domain != nullptr ? event.domain->name : std::string_view(event.subject).substr(0, event.subject.find('/'));
   return {.seq = event.seq,
           .subject = fmt::format("{}.{}.{}", prefix, subject_token(domain), subject_token(event.type)),
           .id = nats_message_id(event),

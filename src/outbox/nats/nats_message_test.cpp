@@ -72,7 +72,8 @@ TEST(nats_message, a_gap_that_is_reported_twice_is_one_message) {
 TEST(nats_message, the_seq_can_be_read_from_an_id_of_ours_only) {
   EXPECT_EQ(seq_in_message_id(nats_message_id(confirmed())), 42);
   EXPECT_EQ(seq_in_message_id(nats_message_id(gap())), 42);
-  for (const auto* id : {"", "fencepost-", "fencepost-x-1", "fencepost-42", "other-42-1", "fencepost-99999999999999999999-1"})
+  for (const auto* id :
+       {"", "fencepost-", "fencepost-x-1", "fencepost-42", "other-42-1", "fencepost-99999999999999999999-1"})
     EXPECT_EQ(seq_in_message_id(id), std::nullopt) << id;
 }
 
@@ -110,7 +111,8 @@ TEST(nats_ack, is_a_sequence_or_a_refusal) {
   ASSERT_TRUE(repeated.has_value());
   EXPECT_TRUE(repeated->duplicate);
 
-  const auto refused = parse_nats_ack(R"({"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 3"}})");
+  const auto refused =
+      parse_nats_ack(R"({"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 3"}})");
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, 10071);
   EXPECT_TRUE(refused.error().out_of_step());

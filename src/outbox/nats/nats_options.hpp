@@ -22,7 +22,8 @@ struct NatsOptions {
   // Of a stream that Fencepost creates. An existing stream is never changed.
   std::chrono::milliseconds max_age = std::chrono::days{7};  // 0: no limit
   std::int64_t replicas = 1;
-  std::chrono::milliseconds timeout = std::chrono::seconds{5};  // for each server's connect, request and acknowledgement
+  std::chrono::milliseconds timeout =
+      std::chrono::seconds{5};  // for each server's connect, request and acknowledgement
 
   bool configured() const { return !urls.empty(); }
 };

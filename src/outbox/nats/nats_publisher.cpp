@@ -18,7 +18,8 @@ NatsPublisher::NatsPublisher(NatsOptions options, Metrics& metrics)
     : options_(std::move(options)),
       connected_(metrics.gauge("nats_connected", "1 while this node publishes to NATS and is connected")),
       published_total_(metrics.counter("nats_published_total", "Events that this node stored in the stream")),
-      repeats_total_(metrics.counter("nats_repeats_total", "Events that were offered again and the stream had already")),
+      repeats_total_(
+          metrics.counter("nats_repeats_total", "Events that were offered again and the stream had already")),
       failed_total_([&metrics](NatsFailure failure) -> Metrics::Counter& { return failed_counter(metrics, failure); }) {
   for (const auto failure :
        {NatsFailure::kUnreachable, NatsFailure::kStream, NatsFailure::kRefused, NatsFailure::kTimeout})
@@ -66,14 +67,14 @@ void NatsPublisher::close() {
 }
 
 void NatsPublisher::report(const std::optional<NatsProblem>& problem) {
+  if (acks_->interrupted()) return;  // the node stops: nothing has failed
   if (problem) failed_total_(problem->kind).Increment();
   // The text of a refusal has numbers that differ each time; its kind says enough.
   const bool same = problem && reported_ && problem->kind == reported_->kind &&
                     (problem->kind != NatsFailure::kStream || problem->text == reported_->text);
   if (problem && !same) {
-    log::warn("events wait for NATS", {{"stream", options_.stream},
-                                       {"reason", to_string(problem->kind)},
-                                       {"detail", problem->text}});
+    log::warn("events wait for NATS",
+              {{"stream", options_.stream}, {"reason", to_string(problem->kind)}, {"detail", problem->text}});
   } else if (!problem && reported_) {
     log::info("events go to NATS again", {{"stream", options_.stream}});
   }

@@ -1,5 +1,5 @@
-// Publishes to NATS over one session at a time, opens a new session when one is lost, and reports what fails: to the log
-// once per change, to the metrics each time.
+// Publishes to NATS over one session at a time, opens a new session when one is lost, and reports what fails: to the
+// log once per change, to the metrics each time.
 //
 // All methods block and belong to one thread, except interrupt().
 #pragma once
@@ -23,8 +23,8 @@ class NatsPublisher {
   NatsPublished publish(std::span<const NatsMessage> messages);
   void close();
 
-  // Any thread. Ends a wait for acknowledgements at once, and lets no session be opened any more. A request or a connect
-  // in progress still takes up to its timeout.
+  // Any thread. Ends a wait for acknowledgements at once, and lets no session be opened any more. A request or a
+  // connect in progress still takes up to its timeout.
   void interrupt() { acks_->interrupt(); }
 
  private:

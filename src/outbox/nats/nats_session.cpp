@@ -59,7 +59,8 @@ natsStatus apply_options(natsOptions* to, const NatsOptions& options) {
     steps.add(natsOptions_LoadCATrustedCertificates(to, options.tls_ca_path.c_str()));
   }
   if (!options.tls_certificate_path.empty()) {
-    steps.add(natsOptions_LoadCertificatesChain(to, options.tls_certificate_path.c_str(), options.tls_key_path.c_str()));
+    steps.add(
+        natsOptions_LoadCertificatesChain(to, options.tls_certificate_path.c_str(), options.tls_key_path.c_str()));
   }
   for (auto& url : urls) static_cast<void>(Secret::take(std::move(url)));
   return steps.status();
@@ -260,9 +261,9 @@ NatsPublished NatsSession::count(const std::vector<std::optional<NatsAcks::Answe
   if (failed) {
     const auto& refusal = failed->error();
     out.again = refusal.out_of_step() && usable();
-    out.problem = {NatsFailure::kRefused, refusal.code == 0 ? refusal.text
-                                                            : fmt::format("{} (JetStream error {})", refusal.text,
-                                                                          refusal.code)};
+    out.problem = {NatsFailure::kRefused, refusal.code == 0
+                                              ? refusal.text
+                                              : fmt::format("{} (JetStream error {})", refusal.text, refusal.code)};
   } else if (unsent) {
     out.problem = std::move(unsent);
   } else if (natsConnection_IsClosed(connection_.get())) {

@@ -1,10 +1,10 @@
 // One connection to NATS, and the messages that are published over it, in order.
 //
-// Order and repeats. Each message names its predecessor: the first of a batch the stream's last sequence, the others the
-// id of the message before (Nats-Expected-Last-Sequence, Nats-Expected-Last-Msg-Id). The server stores a message only
-// right after its predecessor. So when a message is lost or refused, all after it are refused, and the stream never has
-// a message without those before it. A new session looks at the end of the stream for messages of the batch that were
-// stored without an acknowledgement, however long ago; these are not published again.
+// Order and repeats. Each message names its predecessor: the first of a batch the stream's last sequence, the others
+// the id of the message before (Nats-Expected-Last-Sequence, Nats-Expected-Last-Msg-Id). The server stores a message
+// only right after its predecessor. So when a message is lost or refused, all after it are refused, and the stream
+// never has a message without those before it. A new session looks at the end of the stream for messages of the batch
+// that were stored without an acknowledgement, however long ago; these are not published again.
 //
 // libnats does not reconnect: it would send messages from its buffer after others were lost. A lost connection ends the
 // session; the owner opens another.
@@ -30,10 +30,10 @@ namespace fencepost::outbox {
 inline constexpr std::size_t kNatsMaxBatch = 1000;  // messages without an acknowledgement
 
 struct NatsPublished {
-  std::size_t stored = 0;  // messages at the front that the stream has
-  std::size_t repeats = 0;  // of these, how many it had before
+  std::size_t stored = 0;              // messages at the front that the stream has
+  std::size_t repeats = 0;             // of these, how many it had before
   std::optional<NatsProblem> problem;  // why the rest is not stored
-  bool again = false;      // another publisher wrote meanwhile: publish the rest now
+  bool again = false;                  // another publisher wrote meanwhile: publish the rest now
 };
 
 class NatsSession {

@@ -1,6 +1,4 @@
 // Sessions with a real nats-server. No database: the file is a pgtest because it starts a server.
-#include "outbox/nats/nats_session.hpp"
-
 #include <chrono>
 #include <thread>
 
@@ -8,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "outbox/nats/nats_session.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/nats_server.hpp"
 
@@ -15,8 +14,8 @@ namespace fencepost::outbox {
 namespace {
 
 using namespace std::chrono_literals;
-using test::NatsServer;
 using test::eventually;
+using test::NatsServer;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -75,9 +74,10 @@ TEST(nats_session, a_stream_whose_subjects_do_not_fit_is_reported_and_not_change
   const auto session = NatsSession::open(options_for(server), std::make_shared<NatsAcks>());
   ASSERT_FALSE(session.has_value());
   EXPECT_EQ(session.error().kind, NatsFailure::kStream);
-  EXPECT_EQ(session.error().text,
-            "stream FENCEPOST: exists with the subjects [orders.>], which do not cover fencepost.>; change the stream's "
-            "subjects, or nats.stream or nats.subject_prefix");
+  EXPECT_EQ(
+      session.error().text,
+      "stream FENCEPOST: exists with the subjects [orders.>], which do not cover fencepost.>; change the stream's "
+      "subjects, or nats.stream or nats.subject_prefix");
   EXPECT_THAT(server.subjects_of("FENCEPOST"), ElementsAre("orders.>"));
 }
 

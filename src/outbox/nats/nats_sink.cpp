@@ -26,6 +26,13 @@ std::unique_ptr<Sink> NatsDelivery::make_sink(Executor home) {
   return std::make_unique<NatsSink>(*this, home);
 }
 
+SinkFactory NatsDelivery::factory() {
+  return [this](Claim claim) -> awaitable<std::unique_ptr<Sink>> {
+    if (claim.consumer != consumer()) co_return nullptr;
+    co_return make_sink(co_await this_executor());
+  };
+}
+
 awaitable<NatsPublished> NatsDelivery::publish(std::shared_ptr<const std::vector<NatsMessage>> messages) {
   auto work = [this, messages = std::move(messages)] { return publisher_.publish(*messages); };
   co_return co_await blocking_.offload(std::move(work));

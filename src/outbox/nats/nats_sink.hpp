@@ -1,8 +1,8 @@
 // Delivers the log to a stream of NATS JetStream (docs/nats.md). One durable consumer, "nats/<name>", for the whole
 // cluster; the node that has its claim publishes.
 //
-// libnats blocks and has threads of its own. Everything that calls it runs on one thread of NatsDelivery; the loops only
-// wait for the results.
+// libnats blocks and has threads of its own. Everything that calls it runs on one thread of NatsDelivery; the loops
+// only wait for the results.
 #pragma once
 
 #include <chrono>
@@ -26,6 +26,8 @@ class NatsDelivery {
   std::string consumer() const { return "nats/" + options_.name; }
   // Call on the loop that uses the sink. At most one sink at a time.
   std::unique_ptr<Sink> make_sink(Executor home);
+  // Makes the sink of consumer(). Other consumers of the kind are left over from another nats.name, and get none.
+  SinkFactory factory();
 
   // Each runs on the thread of its own. A cancelled caller returns at once, and the work ends soon.
   awaitable<NatsPublished> publish(std::shared_ptr<const std::vector<NatsMessage>> messages);

@@ -1,6 +1,4 @@
 // The sink with a real nats-server, on a loop as in a node.
-#include "outbox/nats/nats_sink.hpp"
-
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -12,6 +10,7 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 
+#include "outbox/nats/nats_sink.hpp"
 #include "runtime/runtime_test_support.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/nats_server.hpp"
@@ -73,7 +72,8 @@ double value_of(const std::string& scrape, const std::string& name) {
 
 // Delivers as a consumer does: the rest again after retry_after. Each `restart_every` batches it forgets how far it was
 // since the last restart but one batch, and makes a new sink, as after a crash of the node. `done` is the position.
-awaitable<> consume(Fixture& f, const LogEvents& events, std::uint32_t seed, int restart_every, std::atomic<std::size_t>& done) {
+awaitable<> consume(Fixture& f, const LogEvents& events, std::uint32_t seed, int restart_every,
+                    std::atomic<std::size_t>& done) {
   std::mt19937 random(seed);
   const auto home = co_await this_executor();
   auto sink = f.delivery.make_sink(home);
@@ -200,8 +200,9 @@ TEST(nats_sink, stops_at_once_while_the_server_is_silent) {
     nats.suspend();
     asio::cancellation_signal cancel;
     std::atomic<bool> ended{false};
-    asio::co_spawn(co_await asio::this_coro::executor, sink->deliver(slice(offered, 50, 50)),
-                   asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr, const Handed&) { ended = true; }));
+    asio::co_spawn(
+        co_await asio::this_coro::executor, sink->deliver(slice(offered, 50, 50)),
+        asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr, const Handed&) { ended = true; }));
     co_await pause(50ms);
     cancel.emit(asio::cancellation_type::all);
     const bool over = co_await test::comes_true([&] { return ended.load(); });

@@ -34,9 +34,10 @@ NatsProblem request_problem(const NatsOptions& options, natsStatus status, jsErr
 std::optional<std::string> misfit(const jsStreamConfig& stream, const std::string& needed) {
   const std::span<const char*> subjects(stream.Subjects, static_cast<std::size_t>(stream.SubjectsLen));
   if (std::ranges::none_of(subjects, [&](const char* subject) { return subject_covers(subject, needed); })) {
-    return fmt::format("exists with the subjects [{}], which do not cover {}; change the stream's subjects, or "
-                       "nats.stream or nats.subject_prefix",
-                       fmt::join(subjects, ", "), needed);
+    return fmt::format(
+        "exists with the subjects [{}], which do not cover {}; change the stream's subjects, or "
+        "nats.stream or nats.subject_prefix",
+        fmt::join(subjects, ", "), needed);
   }
   if (stream.NoAck) return "exists with no_ack: it would acknowledge nothing; turn no_ack off";
   if (stream.Sealed) return "exists and is sealed: it takes no messages; set nats.stream to another name";
@@ -84,7 +85,8 @@ NatsResult<NatsStreamState> find_nats_stream(jsCtx& jetstream, const NatsOptions
   const nats::StreamInfo info(raw);
   if (status == NATS_NOT_FOUND || static_cast<int>(code) == kNotFound) {
     if (if_missing == IfMissing::kCreate) return create_stream(jetstream, options, needed);
-    return std::unexpected(stream_problem(options, "does not exist yet; the node that publishes creates it"));
+    return std::unexpected(
+        NatsProblem{NatsFailure::kNoStream, fmt::format("stream {} does not exist", options.stream)});
   }
   if (status != NATS_OK) return std::unexpected(request_problem(options, status, code));
   if (const auto why = misfit(*info->Config, needed)) return std::unexpected(stream_problem(options, *why));

@@ -19,8 +19,8 @@ struct NatsStreamState {
 
 enum class IfMissing { kCreate, kReport };
 
-// Blocks for at most two requests. The failure is kStream when the stream does not fit or is missing, kUnreachable when
-// the server does not answer.
+// Blocks for at most two requests. The failure is kStream when the stream does not fit or cannot be created, kNoStream
+// when it is missing and IfMissing is kReport, kUnreachable when the server does not answer.
 NatsResult<NatsStreamState> find_nats_stream(jsCtx& jetstream, const NatsOptions& options, IfMissing if_missing);
 
 // The Nats-Msg-Id of the message with that sequence; empty when the message has none, or was deleted. Blocks.
