@@ -19,6 +19,7 @@ std::string nats_fix(outbox::NatsFailure failure) {
       return "Fencepost never changes an existing stream; events wait in the log until the stream takes them";
     case outbox::NatsFailure::kRefused:
     case outbox::NatsFailure::kTimeout:
+    case outbox::NatsFailure::kLost:
       return "";
   }
   std::unreachable();

@@ -190,6 +190,11 @@ void NatsServer::add_stream(const std::string& stream, const std::vector<std::st
   jsStreamInfo_Destroy(info);
 }
 
+void NatsServer::delete_stream(const std::string& stream) const {
+  const Client client(url());
+  check(js_DeleteStream(client.jetstream.get(), stream.c_str(), nullptr, nullptr), "delete stream");
+}
+
 std::vector<std::string> NatsServer::subjects_of(const std::string& stream) const {
   const Client client(url());
   const auto info = info_of(client, stream);

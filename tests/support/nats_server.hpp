@@ -61,6 +61,7 @@ class NatsServer {
   // A stream made by another program.
   void add_stream(const std::string& stream, const std::vector<std::string>& subjects,
                   const NatsStreamLimits& limits = {}) const;
+  void delete_stream(const std::string& stream) const;
   std::vector<std::string> subjects_of(const std::string& stream) const;
   // Publishes as another program would, and waits until the stream has the message.
   void publish(const std::string& subject, const std::string& body) const;

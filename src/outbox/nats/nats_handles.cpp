@@ -20,6 +20,8 @@ std::string_view to_string(NatsFailure failure) {
       return "refused";
     case NatsFailure::kTimeout:
       return "timeout";
+    case NatsFailure::kLost:
+      return "lost";
   }
   std::unreachable();
 }

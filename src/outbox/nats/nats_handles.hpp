@@ -16,6 +16,7 @@ enum class NatsFailure {
   kStream,       // the stream cannot be created, or does not fit
   kRefused,      // the server refused a message
   kTimeout,      // the server did not acknowledge a message in time
+  kLost,         // the stream lacks messages that it had acknowledged
 };
 
 std::string_view to_string(NatsFailure failure);

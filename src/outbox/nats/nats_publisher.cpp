@@ -1,5 +1,7 @@
 #include "outbox/nats/nats_publisher.hpp"
 
+#include <algorithm>
+
 #include "runtime/log.hpp"
 
 namespace fencepost::outbox {
@@ -21,8 +23,8 @@ NatsPublisher::NatsPublisher(NatsOptions options, Metrics& metrics)
       repeats_total_(
           metrics.counter("nats_repeats_total", "Events that were offered again and the stream had already")),
       failed_total_([&metrics](NatsFailure failure) -> Metrics::Counter& { return failed_counter(metrics, failure); }) {
-  for (const auto failure :
-       {NatsFailure::kUnreachable, NatsFailure::kStream, NatsFailure::kRefused, NatsFailure::kTimeout})
+  for (const auto failure : {NatsFailure::kUnreachable, NatsFailure::kStream, NatsFailure::kRefused,
+                             NatsFailure::kTimeout, NatsFailure::kLost})
     failed_total_(failure);
 }
 
@@ -38,7 +40,21 @@ std::optional<NatsProblem> NatsPublisher::keep_open() {
   session_ = std::move(*session);
   connected_.Set(1);
   report(std::nullopt);
+  look_for_losses();
   return std::nullopt;
+}
+
+// A server that loses power, or a stream that was restored, may lack what was acknowledged. The position in the log is
+// beyond it, so an operator must know.
+void NatsPublisher::look_for_losses() {
+  const auto last = session_->stream().last_sequence;
+  if (last < acknowledged_) {
+    failed_total_(NatsFailure::kLost).Increment();
+    log::error(
+        "the stream lacks messages that it had acknowledged: it was deleted or restored, or the server lost them",
+        {{"stream", options_.stream}, {"acknowledged", acknowledged_}, {"last", last}});
+  }
+  acknowledged_ = last;
 }
 
 NatsPublished NatsPublisher::publish(std::span<const NatsMessage> messages) {
@@ -51,6 +67,7 @@ NatsPublished NatsPublisher::publish(std::span<const NatsMessage> messages) {
     auto some = session_->publish(messages.subspan(out.stored));
     published_total_.Increment(static_cast<double>(some.stored - some.repeats));
     repeats_total_.Increment(static_cast<double>(some.repeats));
+    acknowledged_ = std::max(acknowledged_, session_->stream().last_sequence);
     out.stored += some.stored;
     out.repeats += some.repeats;
     out.problem = std::move(some.problem);

@@ -29,11 +29,13 @@ class NatsPublisher {
 
  private:
   void report(const std::optional<NatsProblem>& problem);
+  void look_for_losses();
 
   const NatsOptions options_;
   std::shared_ptr<NatsAcks> acks_ = std::make_shared<NatsAcks>();
   std::unique_ptr<NatsSession> session_;
   std::optional<NatsProblem> reported_;
+  std::uint64_t acknowledged_ = 0;  // the highest sequence that a server has acknowledged to this process
   Metrics::Gauge& connected_;
   Metrics::Counter& published_total_;
   Metrics::Counter& repeats_total_;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "http/tls_test_support.hpp"
 #include "outbox/nats/nats_session.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/nats_server.hpp"
@@ -119,6 +120,23 @@ TEST(nats_session, a_wrong_password_is_reported) {
   EXPECT_THAT(refused.error().text, HasSubstr("uthorization"));
   options.urls = {Secret(fmt::format("nats://me:geheim@127.0.0.1:{}", server.port()))};
   EXPECT_TRUE(NatsSession::open(options, std::make_shared<NatsAcks>()).has_value());
+}
+
+TEST(nats_session, checks_the_servers_certificate) {
+  const http::testing::TestCertificate good("localhost");
+  const http::testing::TestCertificate other("elsewhere.test");
+  const auto open_with = [](const http::testing::TestCertificate& certificate, const std::string& ca) {
+    const NatsServer server({.config = fmt::format("tls {{ cert_file: \"{}\", key_file: \"{}\" }}",
+                                                   certificate.certificate_file(), certificate.key_file())});
+    auto options = options_for(server);
+    options.urls = {Secret(fmt::format("tls://localhost:{}", server.port()))};
+    options.tls_ca_path = ca;
+    return NatsSession::open(options, std::make_shared<NatsAcks>()).has_value();
+  };
+  EXPECT_TRUE(open_with(good, good.certificate_file()));
+  EXPECT_FALSE(open_with(good, ""));                        // of an unknown authority
+  EXPECT_FALSE(open_with(good, other.certificate_file()));  // of another authority
+  EXPECT_FALSE(open_with(other, other.certificate_file())) << "a certificate for another host was accepted";
 }
 
 TEST(nats_session, messages_arrive_once_in_order_with_their_headers) {

@@ -160,6 +160,31 @@ TEST(nats_sink, reports_what_it_waits_for_and_logs_it_once) {
   EXPECT_GE(value_of(f.metrics.scrape(), "fencepost_nats_failed_total{reason=\"stream\"}"), 3);
 }
 
+TEST(nats_sink, reports_a_stream_that_has_lost_what_it_acknowledged) {
+  NatsServer server;
+  test::LogText log;
+  Fixture f(options_at(server.url()));
+  const auto events = make_events(20);
+  f.runtime.run_on(0, [](Fixture& fixture, NatsServer& nats, const LogEvents& offered) -> awaitable<> {
+    const auto sink = fixture.delivery.make_sink(co_await this_executor());
+    const auto first = co_await sink->deliver(slice(offered, 0, 10));
+    EXPECT_EQ(first.handled, 10U);
+    nats.delete_stream("FENCEPOST");
+    nats.kill();
+    nats.restart();
+    std::size_t handled = 0;
+    for (int i = 0; i < 100 && handled == 0; ++i) {
+      const auto handed = co_await sink->deliver(slice(offered, 10, 10));
+      handled = handed.handled;
+      co_await pause(handed.retry_after.value_or(0ms));
+    }
+    EXPECT_EQ(handled, 10U);
+  }(f, server, events));
+  f.runtime.run_on(0, stop_delivery(f));
+  EXPECT_THAT(log.take(), testing::HasSubstr("the stream lacks messages that it had acknowledged"));
+  EXPECT_EQ(value_of(f.metrics.scrape(), "fencepost_nats_failed_total{reason=\"lost\"}"), 1);
+}
+
 TEST(nats_sink, connects_before_the_first_event_and_again_when_idle) {
   NatsServer server;
   Fixture f(options_at(server.url()));
