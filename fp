@@ -14,9 +14,9 @@ packages_build=(clang-19 lld-19 llvm-19 libclang-rt-19-dev cmake ninja-build cca
 packages_libraries=(
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libpq-dev libssl-dev libyaml-cpp-dev libcli11-dev
   libspdlog-dev libfmt-dev prometheus-cpp-dev libsimdjson-dev libcurl4-openssl-dev libsecp256k1-dev
-  libcrypto++-dev)
+  libcrypto++-dev libnats-dev)
 packages_run=(postgresql-15 ca-certificates)
-packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer prometheus)
+packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer prometheus nats-server)
 packages_lint=(clang-format-19 clang-tidy-19 shellcheck)
 packages_bench=(libbenchmark-dev nginx-light wrk curl)
 packages_model=(spin clang-19)
@@ -103,13 +103,15 @@ install_packages() {
   if [[ " ${new[*]} " == *" nginx-light "* ]]; then disable_service nginx; fi
   if [[ " ${new[*]} " == *" pgbouncer "* ]]; then disable_service pgbouncer; fi
   if [[ " ${new[*]} " == *" prometheus "* ]]; then disable_service prometheus; fi # for promtool
+  if [[ " ${new[*]} " == *" nats-server "* ]]; then disable_service nats-server; fi
 }
 
 disable_service() {
   if command -v systemctl >/dev/null; then
     quietly as_root systemctl disable "$1" || true # without systemd nothing is enabled
   fi
-  if command -v update-rc.d >/dev/null; then quietly as_root update-rc.d "$1" disable || true; fi
+  # A package may bring a unit of systemd only.
+  if [[ -e /etc/init.d/$1 ]] && command -v update-rc.d >/dev/null; then quietly as_root update-rc.d "$1" disable || true; fi
 }
 
 need_packages() {

@@ -8,6 +8,7 @@
 
 #include "runtime/read_file.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/nats_server.hpp"
 #include "tests/support/source_dir.hpp"
 #include "tests/support/tx_cluster.hpp"
 
@@ -92,7 +93,8 @@ class NodeMetrics : public testing::Test {
  protected:
   MetricsByName node_metrics() { return shown(ask({.url = cluster_.node(0).url("/metrics")}).body); }
 
-  TxCluster cluster_{{.anvil = {"--no-mining"}}};
+  NatsServer nats_;
+  TxCluster cluster_{{.settings = {.more = "nats: {url: " + nats_.url() + "}"}, .anvil = {"--no-mining"}}};
 };
 
 TEST_F(NodeMetrics, of_a_node_under_work_equal_the_documentation) {

@@ -20,6 +20,7 @@
 #include "doctor/consumers.hpp"
 #include "doctor/database_probe.hpp"
 #include "doctor/email.hpp"
+#include "doctor/nats.hpp"
 #include "doctor/transactions.hpp"
 #include "doctor/transfer.hpp"
 
@@ -109,6 +110,7 @@ std::vector<Probe> start_probes(const Config& config) {
         start_probe(doctor::chain_check_name(chain), [&] { return doctor::check_chain(chain, kRpcTimeout); }));
   }
   probes.push_back(start_probe("email", [&] { return Findings{doctor::check_email(config.email)}; }));
+  probes.push_back(start_probe("nats", [&] { return Findings{doctor::check_nats(config.nats)}; }));
   return probes;
 }
 
@@ -159,7 +161,7 @@ int run_doctor(const DoctorFlags& flags) {
   findings.add(config_findings(choice, config, config_file_of(flags.config)));
   if (!config) {
     findings.add(
-        {doctor::warned("others", "database, chains and mail were not checked", "fix the configuration first")});
+        {doctor::warned("others", "database, chains, mail and NATS were not checked", "fix the configuration first")});
     return findings.finish();
   }
   auto probes = start_probes(*config);

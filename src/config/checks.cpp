@@ -24,6 +24,7 @@ class Checks {
     check_fees();
     check_keystore();
     check_email();
+    check_nats();
   }
 
  private:
@@ -151,6 +152,14 @@ class Checks {
     needs("email.smtp_url", "email.from");
     needs("email.username", "email.password");
     needs("email.password", "email.username");
+  }
+
+  void check_nats() {
+    for (const auto* key : {"nats.credentials_path", "nats.tls_ca_path", "nats.tls_certificate_path"}) {
+      needs(key, "nats.url");
+    }
+    needs("nats.tls_certificate_path", "nats.tls_key_path");
+    needs("nats.tls_key_path", "nats.tls_certificate_path");
   }
 
   static constexpr const char* kPolicy = "fees.policy";

@@ -17,6 +17,7 @@
 #include "base/secret.hpp"
 #include "base/uint256.hpp"
 #include "evm/finality_rule.hpp"
+#include "outbox/nats/nats_options.hpp"
 #include "outbox/webhook/options.hpp"
 #include "runtime/log.hpp"
 #include "transfer/options.hpp"
@@ -138,6 +139,7 @@ struct Config {
   std::vector<SignerConfig> signers;
   KeystoreConfig keystore;
   EmailConfig email;
+  outbox::NatsOptions nats;
 
   // Problems that did not stop load_config, one sentence each, for the user.
   std::vector<std::string> warnings;

@@ -90,6 +90,21 @@ TEST(config, an_empty_configuration_gives_the_defaults) {
   }
 }
 
+TEST(config, nats_takes_several_servers_and_never_shows_them) {
+  const auto config = load_config({.file = ConfigFile{"f", "nats: {subject_prefix: a.b-c, replicas: 3}"},
+                                   .environment = {{"FENCEPOST_NATS_URL", "nats://u:hunter2@x:4222, tls://y"}},
+                                   .flags = {},
+                                   .required = {}});
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  ASSERT_EQ(config->nats.urls.size(), 2U);
+  EXPECT_EQ(config->nats.urls[0].reveal(), "nats://u:hunter2@x:4222");
+  EXPECT_EQ(config->nats.urls[1].reveal(), "tls://y");
+  EXPECT_EQ(config->nats.subject_prefix, "a.b-c");
+  EXPECT_EQ(config->nats.stream, "FENCEPOST");
+  EXPECT_EQ(config->to_yaml().find("hunter2"), std::string::npos);
+  EXPECT_FALSE(loaded("").nats.configured());
+}
+
 TEST(config, reads_every_section_of_a_file) {
   const auto config = loaded(kFullFile);
   EXPECT_EQ(config.node.name, "alpha");
@@ -215,6 +230,19 @@ TEST(config, each_mistake_in_a_file_is_named_with_its_line) {
       {"chains:\n  - {name: a, chain_id: 1, rpc_urls: [http://a], confirmations: {required: soon}}",
        "f.yaml:2: chains[0].confirmations.required: expected an integer from 1 to 100000, safe or finalized, "
        "got \"soon\""},
+      {"nats: {url: [nats://a, http://b]}",
+       "f.yaml:1: nats.url: expected a list of nats:// or tls:// URLs; number 2 is not one"},
+      {"nats: {url: nats://a, stream: a.b}",
+       "f.yaml:1: nats.stream: expected letters, digits, - and _, at most 64 bytes, got \"a.b\""},
+      {"nats: {url: nats://a, subject_prefix: a..b}",
+       "f.yaml:1: nats.subject_prefix: expected letters, digits, - and _, with dots between parts, at most 128 bytes, "
+       "got \"a..b\""},
+      {"nats: {url: nats://a, subject_prefix: \"a.>\"}",
+       "f.yaml:1: nats.subject_prefix: expected letters, digits, - and _, with dots between parts, at most 128 bytes, "
+       "got \"a.>\""},
+      {"nats: {tls_ca_path: x}", "f.yaml:1: nats.tls_ca_path: requires nats.url to be set too"},
+      {"nats: {url: nats://a, tls_key_path: x}",
+       "f.yaml:1: nats.tls_key_path: requires nats.tls_certificate_path to be set too"},
       {"email: {smtp_url: http://x, from: a@b}",
        "f.yaml:1: email.smtp_url: expected a URL that begins with smtp:// or smtps://"},
       {"email: {smtp_url: smtp://u:p@x, from: a@b}",

@@ -150,8 +150,9 @@ std::vector<Key> email_keys() {
 
 std::vector<Key> make_keys() {
   auto out = node_keys();
-  for (auto* more : {webhook_keys, tx_keys, transfer_keys, email_keys})
+  for (auto* more : {webhook_keys, nats_keys, tx_keys, transfer_keys, email_keys}) {
     std::ranges::move(more(), std::back_inserter(out));
+  }
   return out;
 }
 

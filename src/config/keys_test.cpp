@@ -70,6 +70,7 @@ TEST(config_keys, each_key_has_a_member_of_its_own) {
                                          "text2",
                                          "http://x",
                                          "smtp://x",
+                                         "nats://x",
                                          "a@b",
                                          "finalized",
                                          "json",

@@ -28,6 +28,22 @@ Result<std::string> Text::parse(std::string_view text) const {
   return std::string(text);
 }
 
+Result<std::string> Name::parse(std::string_view text) const {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
+  bool valid = text.size() <= max_bytes;
+  char before = '.';
+  for (const char c : text) {
+    valid = valid && (letter(c) || (dotted && c == '.' && before != '.'));
+    before = c;
+  }
+  if (!valid || before == '.') {
+    return fail(bad_value(fmt::format("expected {}, at most {} bytes, got {}", type(), max_bytes, quote(text))));
+  }
+  return std::string(text);
+}
+
 Result<bool> Boolean::parse(std::string_view text) const {
   if (text == "true") return true;
   if (text == "false") return false;
@@ -67,7 +83,7 @@ Result<std::vector<Secret>> SecretUrls::parse(const std::vector<std::string>& it
   std::vector<Secret> out;
   for (const auto& item : items) {
     const auto url = boost::urls::parse_uri(item);
-    if (!url || (url->scheme() != "http" && url->scheme() != "https") || url->encoded_host().empty()) {
+    if (!url || (url->scheme() != plain && url->scheme() != secure) || url->encoded_host().empty()) {
       return fail(bad_value(fmt::format("expected {}; number {} is not one", type(), out.size() + 1)));
     }
     out.emplace_back(item);

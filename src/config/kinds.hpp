@@ -41,6 +41,18 @@ struct Text {
   std::string type() const { return "text"; }
 };
 
+// A name of letters, digits, "-" and "_"; with `dotted`, several of them with dots between.
+struct Name {
+  std::size_t max_bytes = 64;
+  bool dotted = false;
+
+  Result<std::string> parse(std::string_view text) const;
+  std::string print(const std::string& value) const { return value; }
+  std::string type() const {
+    return fmt::format("letters, digits, - and _{}", dotted ? ", with dots between parts" : "");
+  }
+};
+
 // A whole decimal number without plus sign or leading zeros.
 template <std::integral T>
 struct Number {
@@ -123,13 +135,16 @@ struct Url {
   std::string type() const { return fmt::format("a URL that begins with {}:// or {}://", plain, secure); }
 };
 
-// At least one http:// or https:// URL; each may hold credentials.
+// At least one URL of one of two schemes; each may hold credentials.
 struct SecretUrls {
+  std::string_view plain = "http";
+  std::string_view secure = "https";
+
   Result<std::vector<Secret>> parse(const std::vector<std::string>& items) const;
   std::vector<std::string> print(const std::vector<Secret>& value) const {
     return std::vector<std::string>(value.size(), std::string(kMask));
   }
-  std::string type() const { return "a list of http:// or https:// URLs"; }
+  std::string type() const { return fmt::format("a list of {}:// or {}:// URLs", plain, secure); }
 };
 
 // Plain private keys in hex, at least one.

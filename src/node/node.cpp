@@ -22,6 +22,7 @@
 #include "outbox/delivery/consumer_manager.hpp"
 #include "outbox/event_log_keeper.hpp"
 #include "outbox/feed/event_feed.hpp"
+#include "outbox/nats/nats_sink.hpp"
 #include "outbox/webhook/webhook_service.hpp"
 #include "outbox/webhook/webhook_sink.hpp"
 #include "pg/database.hpp"
@@ -132,6 +133,10 @@ class Node {
                       {.node_id = id_, .advertise_url = config.node.advertise_url, .version = std::string(version())},
                       config.tx, config.lease, chain_setups(config, chains_)),
         transfers_(runtime_, database_, listener_, config.transfer, metrics_) {
+    if (config.nats.configured()) {
+      nats_.emplace(config.nats, metrics_);
+      consumers_.add_kind("nats", nats_->factory());
+    }
     metrics_.gauge("build_info", "Always 1; the label says which version runs", {{"version", std::string(version())}})
         .Set(1);
     metrics_.before_scrape([&dropped = metrics_.counter("log_lines_dropped_total", "Lines lost to a full log queue")] {
@@ -226,6 +231,7 @@ class Node {
     stops_.add("event log", [this](auto) { return event_log_.stop(); });
     feed_.start();
     stops_.add("event feed", [this](auto) { return feed_.stop(); });
+    if (nats_) stops_.add("nats", [this](auto) { return nats_->stop(); });
     consumers_.start();
     stops_.add("event consumers", [this](auto left) { return consumers_.stop(left); });
     co_await for_all_chains(&evm::Chain::check_endpoints);
@@ -248,6 +254,7 @@ class Node {
     if (!applied) co_return fail(applied.error());
     if (auto ready = co_await event_log_.prepare(); !ready) co_return ready;
     co_await feed_.prepare();
+    if (nats_) co_await outbox::add_consumer(database_.pool(), nats_->consumer(), feed_.newest());
     if (hooks_.prepare) co_await hooks_.prepare(database_.pool());
     co_await transactions_.join();
     co_return Result<void>{};
@@ -311,6 +318,7 @@ class Node {
   pg::StatisticsKeeper statistics_;
   outbox::EventLogKeeper event_log_;
   outbox::EventFeed feed_;
+  std::optional<outbox::NatsDelivery> nats_;
   outbox::ConsumerManager consumers_;
   outbox::WebhookMetrics webhook_metrics_;
   outbox::WebhookService webhooks_;

@@ -68,6 +68,7 @@ chains:
     stuck: {{after: {stuck}ms}}
     nonce: {{nonce_state_timeout: {nonce_state}ms, chain_query: {{enabled: {chain_query}}}}}
     fees: {fees}
+{more}
 )",
       fmt::arg("name", setup.name), fmt::arg("port", port), fmt::arg("dsn", setup.dsn),
       fmt::arg("keys", fmt::join(keys, ", ")), fmt::arg("duration", settings.lease_duration.count()),
@@ -79,7 +80,7 @@ chains:
       fmt::arg("stale", settings.stale_receipt_timeout.count()), fmt::arg("resubmits", settings.resubmit),
       fmt::arg("resubmit", settings.resubmit_interval.count()), fmt::arg("stuck", settings.stuck_after.count()),
       fmt::arg("nonce_state", settings.nonce_state_timeout.count()), fmt::arg("forwarding", settings.forwarding),
-      fmt::arg("fees", settings.fees));
+      fmt::arg("fees", settings.fees), fmt::arg("more", settings.more));
 }
 
 std::int64_t from_quantity(const json::value& value) {

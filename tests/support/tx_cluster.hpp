@@ -50,6 +50,7 @@ struct TxSettings {
   std::string fees = "{}";                      // YAML
   std::vector<std::string> more_keys = {};      // private keys in addition to anvil's
   std::vector<std::string> more_rpc_urls = {};  // endpoints after the first, for every node
+  std::string more = {};                        // YAML with more sections
 };
 
 // One `fencepost serve`.
