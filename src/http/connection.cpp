@@ -225,7 +225,7 @@ void Connection::account(const Response& response) {
   const auto log_line = [&](log::Level level, const Error* error) {
     const log::Fields fields = {{"httpRequestId", request_.id()},
                                 {"method", to_string(request_.verb())},
-                                {"path", request_.path()},
+                                {"path", request_.log_path()},
                                 {"status", response.status},
                                 {"micros", micros},
                                 {"remote", request_.remote()}};
