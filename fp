@@ -161,6 +161,34 @@ packages_node() {
   command -v node >/dev/null || echo nodejs
 }
 
+# The Ethereum clients that tests point at Fencepost. `up` does not need them.
+clients_dir=tests/clients
+
+# Whether each package that the tests name is installed, in that version.
+clients_installed() {
+  local name version
+  while read -r name version; do
+    [[ $(json_string "$clients_dir/node_modules/$name/package.json" version 2>/dev/null) == "$version" ]] || return 1
+  done < <(sed -n 's|^    "\([^"]*\)": "\([0-9][0-9.]*\)",\{0,1\}$|\1 \2|p' "$clients_dir/package.json")
+}
+
+install_clients() {
+  if clients_installed; then return; fi
+  say "installing with npm, for the tests: the clients in $clients_dir/package.json"
+  (cd "$clients_dir" && off_terminal_quietly npm ci --ignore-scripts)
+  took
+}
+
+# need_for_tests WHY [PACKAGE…]: as `need`, and the clients with the Node that runs them.
+need_for_tests() {
+  local why=$1 node=()
+  shift
+  command -v node >/dev/null || node+=(nodejs)
+  clients_installed || command -v npm >/dev/null || node+=(npm)
+  need "$why" "${node[@]}" "$@"
+  install_clients
+}
+
 install_foundry() {
   local program dir
   if foundry_installed; then return; fi
@@ -196,7 +224,7 @@ need() {
 }
 
 cmd_setup() {
-  need "to build, run, test and check Fencepost" "${packages_lint[@]}"
+  need_for_tests "to build, run, test and check Fencepost" "${packages_lint[@]}"
   say "everything is installed"
 }
 
@@ -316,7 +344,7 @@ count_check() {
 
 cmd_test() {
   local filter=${1:-}
-  need "to build, run and test Fencepost" "${packages_bench[@]}" clang-format-19 shellcheck
+  need_for_tests "to build, run and test Fencepost" "${packages_bench[@]}" clang-format-19 shellcheck
   if [[ -z $filter ]]; then
     count_check check_format
     count_check check_scripts

@@ -2,8 +2,8 @@
 # Runs the benchmarks and prints which bars were reached. `./fp bench [filter]` builds and calls this.
 #
 #   bench/run.sh [--smoke] [filter]   runs each benchmark whose name contains the filter: pg-select, pg-pipeline,
-#                                     http-get, tx-create, tx-batch, tx-lifecycle, tx-busy, tx-work, tx-latency,
-#                                     tx-memory, transfer-sync, transfer-pool, transfer-latency, micro
+#                                     http-get, tx-create, tx-batch, tx-lifecycle, tx-busy, tx-rpc, tx-work,
+#                                     tx-latency, tx-memory, transfer-sync, transfer-pool, transfer-latency, micro
 #
 # --smoke runs each benchmark for about a second with little data: `./fp test` does that, so that the benchmarks keep
 # working. The numbers mean nothing then, and a missed bar is no failure.
@@ -50,7 +50,7 @@ fi
 bench pg-select "$build/bench/pg_bench" select
 bench pg-pipeline "$build/bench/pg_bench" pipeline
 bench http-get bench/http.sh "$build/bench/http_bench_server"
-for what in create batch lifecycle busy work latency memory; do bench "tx-$what" bench/tx.sh "$what" "$build"; done
+for what in create batch lifecycle busy rpc work latency memory; do bench "tx-$what" bench/tx.sh "$what" "$build"; done
 for what in sync pool latency; do bench "transfer-$what" bench/transfer.sh "$what" "$build"; done
 for what in stream idle; do bench "events-$what" bench/events.sh "$what" "$build"; done
 bench micro "$build/bench/micro_bench" --benchmark_color=false ${BENCH_SMOKE:+--benchmark_min_time=0.001}

@@ -4,12 +4,14 @@
 # Compares creating and finishing transactions with pgbench inserting the same row into the same table of the same
 # PostgreSQL, one commit each, with 64 clients.
 #
-#   bench/tx.sh create|batch|lifecycle|busy|work|latency|memory path/to/build
+#   bench/tx.sh create|batch|lifecycle|busy|rpc|work|latency|memory path/to/build
 #
 #   create     POST /api/v1/tx over 64 connections, for one signer and for 1,000
 #   batch      POST /api/v1/tx/batch, 200 transactions per request, over 4 connections, 1,000 signers
 #   lifecycle  from creation to CONFIRMED: 2,000 signers, 16 in flight each, 2 confirmations, a block every 100 ms
 #   busy       POST /api/v1/tx over 64 connections for 100 signers, while all of it is sent and mined, a block per second
+#   rpc        eth_sendTransaction through POST /rpc/{chainId}, which answers when the transaction is signed, compared with
+#              POST /api/v1/tx under the same load: 256 connections, 100 signers, all of it sent and mined
 #   work       how long the queries take with which the workers find their work: under load, with a snapshot that is held
 #              open, with 50,000 open transactions, and with 1,000,000 that wait for a nonce
 #   latency    one create at a time on an idle node, compared with one pgbench client
@@ -18,8 +20,8 @@
 # Prints one line per comparison with the ratio to the floor. The exit code is 3 if a ratio misses its bar.
 set -euo pipefail
 
-what=${1:?usage: bench/tx.sh create|batch|lifecycle|busy|work|latency|memory path/to/build}
-build=${2:?usage: bench/tx.sh create|batch|lifecycle|busy|work|latency|memory path/to/build}
+what=${1:?usage: bench/tx.sh create|batch|lifecycle|busy|rpc|work|latency|memory path/to/build}
+build=${2:?usage: bench/tx.sh create|batch|lifecycle|busy|rpc|work|latency|memory path/to/build}
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -74,6 +76,21 @@ compare() {
   done
   report "$1" "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" "$5"
 }
+
+# send_load: as `load`, over JSON-RPC. A call that fails is answered with 200, so the node's counter tells.
+send_load() {
+  local failed
+  failed=$(counted 'jsonrpc_calls_total{chain="stub",class="send",result="error"')
+  SIGNERS=$1 drive tx_rpc.lua 1 "$2"
+  failed=$(($(counted 'jsonrpc_calls_total{chain="stub",class="send",result="error"') - failed))
+  if ((failed > 0)); then
+    echo "note: $failed sends failed" >&2
+    return 1
+  fi
+}
+
+# The submitter has caught up.
+all_sent() { [[ $(sql "SELECT NOT EXISTS (SELECT FROM tx_open WHERE state = 'ALLOCATED')") == t ]]; }
 
 # lifecycle COUNT: creates COUNT transactions in batches of 200, waits until all have ended, prints their rate.
 lifecycle() {
@@ -237,6 +254,20 @@ case $what in
       -v begin="$begin" -v end="$(date +%s.%N)" 'BEGIN {
         if (created <= 0) exit 2
         printf "%-30s %8.0f created/s   %8.0f confirmed/s at the same time\n", name, created, confirmed / (end - begin) }'
+    ;;
+  rpc)
+    start "$(sized 100 10)" 0 1000
+    connections=$(sized 256 16)
+    send_load "$dir/all" "$connections" >/dev/null # warm up: leases, plans, pages
+    for ((i = 0; i < rounds; i++)); do
+      load "$dir/all" 1 "$connections" | cut -d' ' -f1 >>"$dir/floor"
+      await "the submitter" all_sent # the backlog of one round must not slow the next
+      send_load "$dir/all" "$connections" >"$dir/sent"
+      cut -d' ' -f1 "$dir/sent" >>"$dir/ours"
+      cut -d' ' -f2 "$dir/sent" >>"$dir/p50"
+    done
+    printf '%-30s %8.1f ms p50 until the hash is answered\n' tx-rpc-latency "$(awk -v us="$(median <"$dir/p50")" 'BEGIN { print us / 1000 }')"
+    report tx-rpc "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" 0.8
     ;;
   work)
     start "$(sized 100 10)" 16 "$(sized 1000 100)"

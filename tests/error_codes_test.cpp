@@ -79,7 +79,6 @@ const Codes kNeverAnswered = {
     "duplicate_signer",
     "keystore_exists",
     "unsupported_keystore",
-    "unsupported_transaction",
     "wrong_password",
     // Start of a node and of its child processes.
     "bad_finality",

@@ -122,6 +122,7 @@ TEST(config_keys, a_printed_configuration_loads_as_the_same) {
       "lease: {duration: 20s}\n"
       "fees: {policy: fixed, fixed.gas_price: 3gwei}\n"
       "stuck: {after: 7m}\n"
+      "rpc: {denied_methods: []}\n"
       "signers: [{address: \"0x00000000000000000000000000000000000000aa\", shared: true}]\n";
   const auto first = load_config({.file = ConfigFile{"f", yaml}, .environment = {}, .flags = {}, .required = {}});
   ASSERT_TRUE(first.has_value()) << first.error().message;
@@ -167,7 +168,7 @@ std::set<std::string> rows_of_the_table() {
     const bool none = value.empty() || value.front().empty() || name == "chains[].chain_id";
     const auto initial = !key.inherits.empty() ? fmt::format("that of `{}`", key.inherits)
                          : none                ? "none"
-                                               : fmt::format("`{}`", value.front());
+                                               : fmt::format("`{}`", fmt::join(value, "`, `"));
     out.insert(fmt::format("| `{}` | {} | {} | {} |", name, initial, key.type, key.doc));
   }
   return out;

@@ -105,6 +105,17 @@ Result<std::vector<Secret>> SecretKeys::parse(const std::vector<std::string>& it
   return out;
 }
 
+Result<std::vector<std::string>> MethodPatterns::parse(const std::vector<std::string>& items) const {
+  for (const auto& item : items) {
+    const auto name = std::string_view(item).substr(0, item.size() - (item.ends_with('*') ? 1 : 0));
+    const bool good = !item.empty() && item.size() <= 100 && std::ranges::all_of(name, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    });
+    if (!good) return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(item))));
+  }
+  return items;
+}
+
 Result<std::string> EvmAddress::parse(std::string_view text) const {
   auto address = evm::parse_address(text);
   if (!address) return fail(bad_value(address.error().message));

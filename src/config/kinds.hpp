@@ -156,10 +156,19 @@ struct SecretKeys {
   std::string type() const { return "a list of private keys of 64 hex digits"; }
 };
 
+// Names of JSON-RPC methods; a `*` at the end stands for any rest. May be empty.
+struct MethodPatterns {
+  Result<std::vector<std::string>> parse(const std::vector<std::string>& items) const;
+  std::vector<std::string> print(const std::vector<std::string>& value) const { return value; }
+  std::string type() const { return "a list of method names, each with an optional * at the end"; }
+};
+
 template <class Kind>
-inline constexpr bool kTakesList = std::same_as<Kind, SecretUrls> || std::same_as<Kind, SecretKeys>;
+inline constexpr bool kHoldsSecrets = std::same_as<Kind, SecretUrls> || std::same_as<Kind, SecretKeys>;
 template <class Kind>
-inline constexpr bool kIsSecret = std::same_as<Kind, SecretText> || kTakesList<Kind>;
+inline constexpr bool kTakesList = kHoldsSecrets<Kind> || std::same_as<Kind, MethodPatterns>;
+template <class Kind>
+inline constexpr bool kIsSecret = std::same_as<Kind, SecretText> || kHoldsSecrets<Kind>;
 
 // An optional value; prints nothing if it is not set.
 template <class Kind>

@@ -16,6 +16,7 @@ using tx::LeaseOptions;
 using tx::LeaseTimes;
 using tx::NonceOptions;
 using tx::ResubmitOptions;
+using tx::RpcOptions;
 using tx::SignerOptions;
 using tx::TxOptions;
 
@@ -140,6 +141,13 @@ std::vector<Key> own_keys() {
       key("tx.writer_batch", at(&Config::tx, &TxOptions::writer_batch), Count{1, 10'000}, "Most creates in one batch."),
       key("tx.gas_margin_percent", at(&Config::tx, &TxOptions::gas_margin_percent), Uint32{0, 1000},
           "Percentage to add to a gas estimate."),
+
+      key("rpc.sign_wait", at(&Config::tx, &TxOptions::rpc, &RpcOptions::sign_wait), Duration{1ms, 10min},
+          "How long eth_sendTransaction waits for the hash before it answers with the txId."),
+      key("rpc.max_waiting", at(&Config::tx, &TxOptions::rpc, &RpcOptions::max_waiting), Count{1, 1'000'000},
+          "Most sends over JSON-RPC that wait for their hash at once; more are refused."),
+      key("rpc.denied_methods", at(&Config::tx, &TxOptions::rpc, &RpcOptions::denied_methods), MethodPatterns{},
+          "JSON-RPC methods that are never passed on to the chain."),
 
       key("lease.duration", at(&Config::lease, &LeaseOptions::times, &LeaseTimes::duration), Duration{100ms, 1h},
           "How long a node leads a signer without renewing: a dead node's signers are taken over after this."),

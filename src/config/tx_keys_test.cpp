@@ -48,6 +48,7 @@ TEST(config_tx, defaults_are_those_of_the_design) {
   EXPECT_EQ(config.lease.idle_release, 60s);
   EXPECT_TRUE(config.tx.request_id_required);
   EXPECT_TRUE(config.tx.forwarding);
+  EXPECT_EQ(config.tx.rpc.sign_wait, 20s);
   EXPECT_FALSE(config.dev);
   const auto options = chain_options(config, config.chains[0]);
   EXPECT_TRUE(options.nonce.chain_query_enabled);
@@ -184,6 +185,9 @@ TEST(config_tx, each_contradiction_is_named) {
        "files"},
       {"dev: true\nkeystore: {dev_keys: [\"" + std::string(64, '1') + "\", \"hunter2\"]}",
        "f.yaml:2: keystore.dev_keys: expected a list of private keys of 64 hex digits; number 2 is not one"},
+      {"rpc: {denied_methods: [debug_*, \"a b\"]}",
+       "f.yaml:1: rpc.denied_methods: expected a list of method names, each with an optional * at the end, got \"a "
+       "b\""},
       {"fees: {policy: fixed}", "f.yaml:1: fees.policy: " + fixed},
       {"fees: {policy: fixed, fixed.max_fee_per_gas: 1}", "f.yaml:1: fees.policy: " + fixed},
       {"fees: {policy: fixed, fixed: {gas_price: 1, max_fee_per_gas: 1, max_priority_fee_per_gas: 1}}",

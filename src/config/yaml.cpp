@@ -143,7 +143,8 @@ std::string name_below(std::string_view path, std::string_view section) {
 // Puts the value of a key into the tree, below the node of `section`.
 void write_key(const YAML::Node& section_node, std::string_view section, const Key& key, const Config& config) {
   const auto items = key.get(config);
-  if (items.empty() || (items.size() == 1 && items.front().empty())) return;
+  // An empty list of secrets is not set; any other empty list is a value.
+  if (items.empty() ? key.secret || !key.list : items.size() == 1 && items.front().empty()) return;
   auto name = name_below(key.path, section);
   YAML::Node node = section_node;
   for (auto dot = name.find('.'); dot != std::string::npos; dot = name.find('.')) {
@@ -153,6 +154,7 @@ void write_key(const YAML::Node& section_node, std::string_view section, const K
   if (!key.list) {
     node[name] = items.front();
   } else {
+    node[name] = YAML::Node(YAML::NodeType::Sequence);
     for (const auto& item : items) node[name].push_back(item);
   }
 }

@@ -71,6 +71,8 @@ class Chain {
   // On home().
   ChainConnector& connector() { return connector_; }
   BlockFollower& follower() { return follower_; }
+  // For calls that the connector does not have.
+  JsonRpcClient& rpc() { return rpc_; }
 
   // Nothing while the final block is unknown: there is no head yet, the chain is shorter than the depth, no endpoint
   // reports the tag, or the tag's block is not on the node's own branch. On home().

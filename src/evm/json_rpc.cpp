@@ -17,7 +17,8 @@ constexpr std::string_view kReach = "reach";
 
 std::string request_text(const RpcCall& call, std::uint64_t id) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id,
-                     boost::json::serialize(boost::json::value(call.method)), boost::json::serialize(call.params));
+                     boost::json::serialize(boost::json::value(call.method)),
+                     call.params_text.empty() ? boost::json::serialize(call.params) : call.params_text);
 }
 
 std::string body_text(const std::vector<RpcCall>& calls, std::uint64_t first_id, bool as_batch) {
@@ -60,6 +61,13 @@ struct JsonRpcClient::Attempt {
   std::chrono::seconds leave_alone{0};
 };
 
+// The outcomes of one exchange, and where they come from.
+struct JsonRpcClient::Exchange {
+  std::size_t endpoint = 0;
+  std::vector<RpcOutcome> outcomes;
+  bool earlier_unknown = false;  // an endpoint before this one may have executed the calls
+};
+
 Reach reach_of(const Error& error) {
   const auto reach = context_of(error, kReach).value_or("");
   return reach == "nowhere" ? Reach::kNowhere : reach == "answered" ? Reach::kAnswered : Reach::kUnknown;
@@ -93,13 +101,14 @@ JsonRpcClient::JsonRpcClient(http::Client& http, std::vector<std::string> endpoi
 }
 
 void JsonRpcClient::count(std::size_t endpoint, const RpcCall& call, std::string_view result) {
-  auto& counter = endpoint_metrics_[endpoint].requests[{call.method, std::string(result)}];
+  const auto& label = call.label.empty() ? call.method : call.label;
+  auto& counter = endpoint_metrics_[endpoint].requests[{label, std::string(result)}];
   if (counter == nullptr) {
     counter =
         &metrics_.counter("rpc_requests_total", "Calls by endpoint; result is ok, error (an answer) or failed (none)",
                           {{"chain", options_.chain},
                            {"endpoint", health_.label(endpoint)},
-                           {"method", call.method},
+                           {"method", label},
                            {"result", std::string(result)}});
   }
   counter->Increment();
@@ -125,8 +134,34 @@ awaitable<std::vector<Result<RpcValue>>> JsonRpcClient::batch(std::vector<RpcCal
   co_return results;
 }
 
+awaitable<std::vector<Result<RpcOutcome>>> JsonRpcClient::forward(std::vector<RpcCall> calls, RpcCallOptions options) {
+  std::vector<Result<RpcOutcome>> results;
+  results.reserve(calls.size());
+  const bool as_batch = calls.size() > 1;
+  for (auto rest = calls.begin(); rest != calls.end();) {
+    const auto size = std::min<std::ptrdiff_t>(calls.end() - rest, static_cast<std::ptrdiff_t>(options_.max_batch));
+    std::vector<RpcCall> part(std::make_move_iterator(rest), std::make_move_iterator(rest + size));
+    rest += size;
+    auto answered = co_await exchange(std::move(part), options, as_batch);
+    if (answered) {
+      for (auto& outcome : answered->outcomes) results.emplace_back(std::move(outcome));
+    } else {
+      for (std::ptrdiff_t i = 0; i < size; ++i) results.push_back(fail(answered.error()));
+    }
+  }
+  co_return results;
+}
+
 awaitable<std::vector<Result<RpcValue>>> JsonRpcClient::ask(std::vector<RpcCall> calls, RpcCallOptions options,
                                                             bool as_batch) {
+  const auto size = calls.size();
+  auto answered = co_await exchange(std::move(calls), options, as_batch);
+  if (!answered) co_return std::vector<Result<RpcValue>>(size, fail(answered.error()));
+  co_return deliver(answered->endpoint, std::move(answered->outcomes), answered->earlier_unknown);
+}
+
+awaitable<Result<JsonRpcClient::Exchange>> JsonRpcClient::exchange(std::vector<RpcCall> calls, RpcCallOptions options,
+                                                                   bool as_batch) {
   const auto first_id = next_id_;
   next_id_ += calls.size();
   const auto body = body_text(calls, first_id, as_batch);
@@ -137,7 +172,7 @@ awaitable<std::vector<Result<RpcValue>>> JsonRpcClient::ask(std::vector<RpcCall>
     auto tried = co_await attempt(endpoint, body, first_id, calls.size(), as_batch, options);
     if (!tried.failure) {
       for (std::size_t i = 0; i < calls.size(); ++i) count(endpoint, calls[i], tried.outcomes[i] ? "ok" : "error");
-      co_return deliver(endpoint, std::move(tried.outcomes), unknown);
+      co_return Exchange{endpoint, std::move(tried.outcomes), unknown};
     }
     for (const auto& call : calls) count(endpoint, call, "failed");
     unknown = unknown || tried.sent;
@@ -148,7 +183,7 @@ awaitable<std::vector<Result<RpcValue>>> JsonRpcClient::ask(std::vector<RpcCall>
                    .with("cause", last.code)
                    .with(std::string(kReach), unknown ? "unknown" : "nowhere");
   if (const auto endpoint = context_of(last, "endpoint")) error.with("endpoint", std::string(*endpoint));
-  co_return std::vector<Result<RpcValue>>(calls.size(), fail(error));
+  co_return fail(std::move(error));
 }
 
 awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, const std::string& body,
@@ -243,7 +278,7 @@ std::vector<Result<RpcValue>> JsonRpcClient::deliver(std::size_t endpoint, std::
       results.emplace_back(std::move(*outcome));
       continue;
     }
-    auto& [code, message, data] = outcome.error();
+    auto& [code, message, data, text] = outcome.error();
     Error error{ErrorKind::kUnprocessable, "rpc_error", std::move(message), {}, {}};
     error.with("rpcCode", std::to_string(code)).with("endpoint", health_.label(endpoint));
     error.with(std::string(kReach), earlier_unknown ? "unknown" : "answered");

@@ -38,6 +38,8 @@ struct JsonRpcOptions {
 struct RpcCall {
   std::string method;
   boost::json::array params;
+  std::string params_text = {};  // sent unchanged instead of `params` unless empty: JSON text, an array or an object
+  std::string label = {};        // of the method in metrics; empty: the method
 };
 
 struct RpcCallOptions {
@@ -78,6 +80,10 @@ class JsonRpcClient {
   // One result for each call, in order. One endpoint answers each part of a split batch as a whole.
   awaitable<std::vector<Result<RpcValue>>> batch(std::vector<RpcCall> calls, RpcCallOptions options = {});
 
+  // Like `batch`, for calls of another client: an endpoint's error is an outcome and is returned as the endpoint sent
+  // it. The Result fails with rpc_unavailable only. A single call is not sent as a batch.
+  awaitable<std::vector<Result<RpcOutcome>>> forward(std::vector<RpcCall> calls, RpcCallOptions options = {});
+
   // eth_chainId of one endpoint, or of the first endpoint that answers.
   awaitable<Result<std::uint64_t>> chain_id(RpcCallOptions options = {});
   // Asks every endpoint. An endpoint on another chain is not used until a later check clears it. Errors: `wrong_chain`
@@ -96,6 +102,10 @@ class JsonRpcClient {
     std::map<std::pair<std::string, std::string>, Metrics::Counter*> requests;  // by method and result
   };
 
+  struct Exchange;
+
+  // Tries the endpoints in turn. One HTTP request for all calls.
+  awaitable<Result<Exchange>> exchange(std::vector<RpcCall> calls, RpcCallOptions options, bool as_batch);
   awaitable<std::vector<Result<RpcValue>>> ask(std::vector<RpcCall> calls, RpcCallOptions options, bool as_batch);
   awaitable<Attempt> attempt(std::size_t endpoint, const std::string& body, std::uint64_t first_id, std::size_t count,
                              bool as_batch, const RpcCallOptions& options);

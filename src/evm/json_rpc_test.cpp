@@ -434,5 +434,47 @@ TEST_F(JsonRpcTest, counts_without_credentials) {
   EXPECT_THAT(text, Not(HasSubstr("hunter2")));
 }
 
+TEST_F(JsonRpcTest, forwards_calls_and_errors_as_they_came) {
+  std::string seen;
+  ScriptedNode node([&](const boost::json::value& request) {
+    const auto id = boost::json::serialize(request.at("id"));
+    seen = boost::json::serialize(request.at("params"));
+    return http::Response::text(
+        200, R"({"jsonrpc":"2.0","id":)" + id +
+                 R"(,"error":{"code":3,"message":"no\u0007","data":{"n":123456789012345678901234567890},"more":1}})");
+  });
+  auto& rpc = connect({node.url()}, {.chain = "local"});
+  std::vector<RpcCall> calls{
+      {.method = "eth_x", .params = {}, .params_text = R"([ "0x1",{"a":1} ])", .label = "other"}};
+  const auto answers = run(rpc.forward(std::move(calls)));
+  ASSERT_EQ(answers.size(), 1U);
+  ASSERT_TRUE(answers[0]) << answers[0].error().to_string();
+  ASSERT_FALSE(*answers[0]);
+  EXPECT_EQ(answers[0]->error().text,
+            R"({"code":3,"message":"no\u0007","data":{"n":123456789012345678901234567890},"more":1})");
+  EXPECT_EQ(seen, R"(["0x1",{"a":1}])");
+  EXPECT_THAT(metrics_.scrape(), HasSubstr(R"(method="other",result="error"} 1)"));
+  EXPECT_THAT(metrics_.scrape(), Not(HasSubstr("eth_x")));
+}
+
+TEST_F(JsonRpcTest, a_forwarded_batch_fails_over_and_says_when_no_endpoint_answers) {
+  ScriptedNode sick(says(503, "overloaded"));
+  ScriptedNode node(echo);
+  auto& rpc = connect({sick.url(), node.url()}, {.max_batch = 2});
+  const auto forward = [&] {
+    std::vector<RpcCall> calls{{"a", {}}, {"b", {}}, {"c", {}}};
+    return run(rpc.forward(std::move(calls)));
+  };
+  const auto answers = forward();
+  ASSERT_EQ(answers.size(), 3U);
+  for (const auto& answer : answers) ASSERT_TRUE(answer && *answer);
+  EXPECT_EQ((*answers[2])->text(), "\"c\"");
+  auto& alone = connect({sick.url()});
+  std::vector<RpcCall> calls{{"a", {}}, {"b", {}}};
+  const auto none = run(alone.forward(std::move(calls)));
+  ASSERT_EQ(none.size(), 2U);
+  EXPECT_EQ(none[1].error().code, "rpc_unavailable");
+}
+
 }  // namespace
 }  // namespace fencepost::evm

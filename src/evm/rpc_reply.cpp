@@ -111,6 +111,7 @@ RpcError read_error(std::string_view text) {
   error.code = code->get_int64();
   if (message != nullptr && message->is_string()) error.message = plain_text(message->get_string(), kMaxErrorText);
   if (data != nullptr) error.data = boost::json::serialize(*data);
+  error.text = text;
   return error;
 }
 

@@ -46,8 +46,11 @@ struct RpcError {
   std::int64_t code = 0;
   std::string message;
   std::string data;  // JSON text, or empty
+  std::string text;  // the whole object as the server sent it
 
-  friend bool operator==(const RpcError&, const RpcError&) = default;
+  friend bool operator==(const RpcError& a, const RpcError& b) {
+    return a.code == b.code && a.message == b.message && a.data == b.data;
+  }
 };
 
 using RpcOutcome = std::expected<RpcValue, RpcError>;

@@ -14,6 +14,9 @@ namespace fencepost::http {
 
 class Request;
 
+// Every API key begins with this; a path segment that contains it is never logged.
+inline constexpr std::string_view kApiKeyPrefix = "fp_";
+
 // A scope is `<domain>:read`, `<domain>:write`, `<domain>:operate` or `admin`. `admin` implies all scopes; no other
 // scope implies another.
 bool is_scope(std::string_view text);

@@ -45,6 +45,7 @@ class Connection final : public ConnectionHook, private StreamChannel {
   awaitable<Response> answer();
   awaitable<Response> authenticate_and_handle(const Route& route);
   awaitable<Response> call(const Route& route);
+  Response refusal(const Route& route, const Error& error) const;
   Response no_route(const Router::Match& match);
 
   awaitable<Next> run_stream(Response response);

@@ -11,11 +11,6 @@
 namespace fencepost::http {
 namespace {
 
-Error insufficient_scope(const std::string& scope) {
-  return forbidden("insufficient_scope", fmt::format("the API key does not have the scope {}", scope))
-      .with("scope", scope);
-}
-
 // An exception as an Error. The text of a foreign exception may contain anything, so it is only logged: the client does
 // not get the message of a kInternal error.
 Error to_error(const std::exception_ptr& exception) {
@@ -55,10 +50,10 @@ awaitable<Response> Connection::authenticate_and_handle(const Route& route) {
   } catch (...) {
     failure = std::current_exception();
   }
-  if (failure) co_return make_problem(to_error(failure), request_.id());
-  if (!*caller) co_return make_problem(caller->error(), request_.id());
+  if (failure) co_return refusal(route, to_error(failure));
+  if (!*caller) co_return refusal(route, caller->error());
   const auto& scope = route.access.required_scope();
-  if (!scope.empty() && !(*caller)->has_scope(scope)) co_return make_problem(insufficient_scope(scope), request_.id());
+  if (!scope.empty() && !(*caller)->has_scope(scope)) co_return refusal(route, insufficient_scope(scope));
   request_.set_principal(std::move(**caller));
   co_return co_await call(route);
 }
@@ -75,7 +70,11 @@ awaitable<Response> Connection::call(const Route& route) {
   if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none) {
     std::rethrow_exception(failure);
   }
-  co_return make_problem(to_error(failure), request_.id());
+  co_return refusal(route, to_error(failure));
+}
+
+Response Connection::refusal(const Route& route, const Error& error) const {
+  return route.refuse ? route.refuse(error, request_) : make_problem(error, request_.id());
 }
 
 awaitable<Connection::Next> Connection::run_stream(Response response) {
@@ -112,7 +111,7 @@ awaitable<> Connection::run_stream_function(StreamFunction function, EventStream
   const auto state = co_await asio::this_coro::cancellation_state;
   if (!failure || state.cancelled() != asio::cancellation_type::none) co_return;
   log::error("event stream failed", to_error(failure),
-             {{"httpRequestId", request_.id()}, {"path", request_.path()}, {"remote", request_.remote()}});
+             {{"httpRequestId", request_.id()}, {"path", request_.log_path()}, {"remote", request_.remote()}});
 }
 
 // Ends when the client of an event stream disconnects or the server drains. Bytes from the client are ignored.

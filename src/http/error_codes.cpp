@@ -28,6 +28,10 @@ constexpr ErrorCode kCodes[] = {
     {"bad_request", 400, "A member is missing, unknown, of the wrong type or out of range. `field` names it.",
      kCorrect},
     {"bad_request_id", 400, "A `requestId` is empty, over 128 bytes, not UTF-8, or has control characters.", kCorrect},
+    {"bad_rpc_request", 400,
+     "JSON-RPC: a call is not an object with `jsonrpc`, `method` and, if any, valid `id` and `params`, or the batch is "
+     "empty.",
+     kCorrect},
     {"bad_target", 400, "The request's target is not a path.", kCorrect},
     {"bad_transfer_encoding", 400, "An HTTP/1.0 request has a `Transfer-Encoding`.", kCorrect},
     {"chain_required", 400, "Several chains are configured and the request names none.", "Send `chainId`."},
@@ -59,6 +63,11 @@ constexpr ErrorCode kCodes[] = {
      "Start again without the id, or with 0 for everything that the log still has."},
     {"unknown_signer", 400, "The node has no key for this signer.", "`GET /api/v1/signers` lists them."},
 
+    {"unsupported_transaction", 400,
+     "JSON-RPC: the transaction has an access list, or a type that is not supported or contradicts its fees.",
+     kCorrect},
+    {"wrong_chain_id", 400, "JSON-RPC: the transaction's `chainId` is not the chain of the URL.",
+     "Use the URL of that chain."},
     {"api_key_expired", 401, "The API key has expired.", "Use another key."},
     {"api_key_revoked", 401, "The API key was revoked.", "Use another key."},
     {"bad_api_key", 401, "The API key is unknown or malformed.", "Check the key."},
@@ -70,6 +79,8 @@ constexpr ErrorCode kCodes[] = {
      "Use another key."},
     {"signer_not_allowed", 403, "The API key is restricted to other signers.", "Use another key."},
 
+    {"method_denied", 404, "JSON-RPC: `rpc.denied_methods` denies the method.", kAskOperator},
+    {"no_subscriptions", 404, "JSON-RPC: the call needs a WebSocket, which is not served.", "Poll instead."},
     {"no_such_account", 404, "The member has no account in this guild.", "Check the ids."},
     {"no_such_path", 404, "No route has this path.", "See `/openapi.json`."},
     {"no_such_signer", 404, "The node does not serve this signer on this chain.", "`GET /api/v1/signers` lists them."},
@@ -85,6 +96,10 @@ constexpr ErrorCode kCodes[] = {
     {"audit_running", 409, "An audit is already running on this node.", "Try again after `Retry-After`."},
     {"idempotency_conflict", 409, "This idempotency key was used for another request. `transferId` names its transfer.",
      "Use a new key for a new request."},
+    {"managed_signer", 409, "JSON-RPC: raw bytes of a signer whose nonces Fencepost assigns.",
+     "Use `eth_sendTransaction`."},
+    {"nonce_mismatch", 409, "JSON-RPC: `nonce` is not the nonce that the transaction would get. `nextNonce` is.",
+     "Leave `nonce` out."},
     {"nonce_taken", 409, "A transaction already has this nonce. `txId` names it.", "Cancel that transaction instead."},
     {"nonce_unused", 409, "Fencepost has not assigned this nonce yet, so there is no gap to fill.",
      "Nothing happened. Check the nonce."},
@@ -124,6 +139,7 @@ constexpr ErrorCode kCodes[] = {
     {"insufficient_funds", 422, "The signer cannot pay for the transaction.", "Nothing happened. Fund the signer."},
     {"no_dynamic_fees", 422, "The chain has no base fee.", "Give `gasPrice` instead of `maxFeePerGas`."},
     {"rpc_error", 422, "The chain's endpoint answered with an error. `detail` is its message.", "Nothing happened."},
+    {"send_stuck", 422, "JSON-RPC: the transaction is stored under `txId` and cannot be signed.", kAskOperator},
     {"supply_overflow", 422, "The guild's supply would not fit 64 bits.", "Nothing happened."},
     {"webhook_address_not_allowed", 422, "The `url` leads to an address that is not on the public internet.",
      "Use a public address, or set `webhooks.allow_private`."},
@@ -134,6 +150,10 @@ constexpr ErrorCode kCodes[] = {
      "Nothing happened. Give `gas` to send it anyway."},
 
     {"rate_limited", 429, "Too many requests with this API key, or too many unknown keys from this address.", kWait},
+    {"too_many_waiting", 429,
+     "JSON-RPC: more than `rpc.max_waiting` sends wait for their hash. The transaction was not created, or, if it was "
+     "sent before, is.",
+     "Try again shortly, with the same `Idempotency-Key`."},
     {"header_too_large", 431, "The request's head is over `http.max_header_bytes`.", kCorrect},
 
     {"internal", 500, "Fencepost failed unexpectedly. The log has the details under `httpRequestId`.",
@@ -160,6 +180,8 @@ constexpr ErrorCode kCodes[] = {
     {"too_many_connections", 503, "The server has reached `http.max_connections`.", kWait},
     {"tx_locked", 503, "Another database session holds a lock on the transaction or on its signer.",
      "Nothing happened. Try again, or end that session."},
+    {"sign_timeout", 504, "JSON-RPC: the transaction is stored under `txId`, and not signed within `rpc.sign_wait`.",
+     "Do not send it again: it will be sent. Watch `GET /api/v1/tx/{txId}`."},
     {"bad_version", 505, "The request is neither HTTP/1.1 nor HTTP/1.0.", kCorrect},
 };
 

@@ -13,6 +13,11 @@ inline Error forbidden(std::string code, std::string message) {
   return {ErrorKind::kForbidden, std::move(code), std::move(message), {}, {}, {}};
 }
 
+// The caller's key lacks a scope: 403.
+inline Error insufficient_scope(const std::string& scope) {
+  return forbidden("insufficient_scope", "the API key does not have the scope " + scope).with("scope", scope);
+}
+
 // The request is well-formed but cannot be carried out: 422.
 inline Error unprocessable(std::string code, std::string message) {
   return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};

@@ -25,6 +25,14 @@ constexpr std::array<std::pair<std::string_view, Verb>, 7> kVerbs{{{"GET", Verb:
 
 constexpr std::size_t kKeepBody = 64 * 1024;  // of a large body's memory, after its request
 
+// Whether a segment, with its slash, is the route's secret or has the prefix of an API key. The second rule covers
+// paths that no route matched, such as one with a mistyped chain id.
+bool is_credential(std::string_view segment, const std::optional<std::string>& secret) {
+  const auto decoded = percent_decode(segment.substr(std::min<std::size_t>(1, segment.size())));
+  if (!decoded) return true;  // unreadable: show nothing of it
+  return (secret && *decoded == *secret) || decoded->find(kApiKeyPrefix) != std::string::npos;
+}
+
 Error bad_target(std::string message) {
   return invalid("bad_target", std::move(message));
 }
@@ -79,6 +87,22 @@ Uuid Request::param_uuid(std::string_view name) const {
   return *uuid;
 }
 
+std::optional<std::string_view> Request::path_secret() const {
+  return path_secret_ ? std::optional<std::string_view>(*path_secret_) : std::nullopt;
+}
+
+std::string Request::log_path() const {
+  std::string out;
+  auto rest = path();
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find('/', 1), rest.size());
+    const auto segment = rest.substr(0, end);
+    out += is_credential(segment, path_secret_) ? std::string_view("/***") : segment;
+    rest.remove_prefix(end);
+  }
+  return out;
+}
+
 std::optional<std::string_view> Request::query(std::string_view name) const {
   for (const auto& [key, value] : query_) {
     if (key == name) return value;
@@ -108,6 +132,7 @@ void Request::reset() {
   fields_.clear();
   query_.clear();
   params_.clear();
+  path_secret_.reset();
   body_.clear();
   if (body_.capacity() > kKeepBody) body_.shrink_to_fit();
   id_.clear();

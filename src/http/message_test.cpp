@@ -132,6 +132,25 @@ TEST(auth, scopes_are_exact_except_admin) {
   EXPECT_FALSE(Principal{}.has_scope("tx:read"));
 }
 
+// No route has matched these.
+TEST(request, the_path_for_logs_hides_what_looks_like_a_key) {
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"/", "/"},
+      {"/api/v1/tx", "/api/v1/tx"},
+      {"/rpc/1/fp_abc", "/rpc/1/***"},
+      {"/rpc/x/fp_abc/more?key=fp_abc", "/rpc/x/***/more"},
+      {"/rpc/%66p_abc", "/rpc/***"},
+      {"/rpc//key=fp_abc/", "/rpc//***/"},
+      {"/bad%zz", "/***"},
+      {"*", "*"},
+  };
+  for (const auto& [target, shown] : cases) {
+    Request request;
+    ASSERT_TRUE(request.set_target(target)) << target;
+    EXPECT_EQ(request.log_path(), shown) << target;
+  }
+}
+
 TEST(auth, only_the_kinds_that_are_listed_are_restricted) {
   Principal principal;
   EXPECT_TRUE(principal.allows("colour", "red"));

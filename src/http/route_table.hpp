@@ -24,10 +24,10 @@ struct RouteRow {
 };
 
 template <class Parts>
-void add_table(Router& router, std::span<const RouteRow<Parts>> table, const Parts& parts) {
+void add_table(Router& router, std::span<const RouteRow<Parts>> table, const Parts& parts, const Refuse& refuse = {}) {
   for (const auto& row : table) {
     router.add({row.verb, std::string(row.pattern), Access::parse(row.access),
-                [parts, handler = row.handler](Request& request) { return handler(request, parts); }});
+                [parts, handler = row.handler](Request& request) { return handler(request, parts); }, refuse});
   }
 }
 

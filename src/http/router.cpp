@@ -16,14 +16,15 @@ constexpr std::size_t kVerbCount = 7;
 constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
 constexpr std::size_t kMaxSegments = 32;
 
-enum class Type { kText, kId, kUuid, kRest };
+enum class Type { kText, kId, kUuid, kSecret, kRest };
 
-constexpr std::array<std::pair<std::string_view, Type>, 4> kTypes{
-    {{"", Type::kText}, {"id", Type::kId}, {"uuid", Type::kUuid}, {"rest", Type::kRest}}};
+constexpr std::array<std::pair<std::string_view, Type>, 5> kTypes{
+    {{"", Type::kText}, {"id", Type::kId}, {"uuid", Type::kUuid}, {"secret", Type::kSecret}, {"rest", Type::kRest}}};
 
 constexpr std::string_view description(Type type) {
   switch (type) {
     case Type::kText:
+    case Type::kSecret:
       return "text";
     case Type::kId:
       return kIdForm;
@@ -57,6 +58,7 @@ std::optional<std::string> accept(Type type, std::string_view raw) {
   auto& text = *decoded;
   switch (type) {
     case Type::kText:
+    case Type::kSecret:
       return std::move(text);
     case Type::kId:
       if (!parse_id(text)) return std::nullopt;
@@ -159,6 +161,7 @@ class Walk {
 
   std::vector<std::pair<std::string_view, std::string>> values;  // in the reverse order of the path
   std::optional<Error> bad;
+  std::optional<std::string> secret;
 
  private:
   const Node* literal(const Node& node, std::string_view segment, std::string_view rest) {
@@ -179,9 +182,11 @@ class Walk {
     if (found == nullptr || raw.empty()) return nullptr;
     auto value = accept(node.parameter->type, raw);
     if (!value) {
-      bad = bad_parameter(node.parameter->name, description(node.parameter->type), raw);
+      const bool hidden = node.parameter->type == Type::kSecret;
+      bad = bad_parameter(node.parameter->name, description(node.parameter->type), hidden ? "***" : raw);
       return nullptr;
     }
+    if (node.parameter->type == Type::kSecret) secret = *value;
     values.emplace_back(node.parameter->name, std::move(*value));
     return found;
   }
@@ -260,6 +265,7 @@ Router::Match Router::match(Request& request) const {
   for (auto value = walk.values.rbegin(); value != walk.values.rend(); ++value) {
     request.set_param(value->first, std::move(value->second));
   }
+  if (walk.secret) request.set_path_secret(std::move(*walk.secret));
   return Found{index};
 }
 

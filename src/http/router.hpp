@@ -6,6 +6,7 @@
 //   {name}          text, percent-decoded, not empty
 //   {name:id}       an id as base/id_text.hpp writes it
 //   {name:uuid}     8-4-4-4-12 hexadecimal digits; handlers get lowercase
+//   {name:secret}   text; the caller's credential: Request::path_secret, and "***" in logs
 //   {name:rest}     last only: the rest of the path, including slashes, never with a ".." segment
 // A literal wins over a parameter. Paths are compared exactly: "/a/" is not "/a".
 //
@@ -28,12 +29,15 @@ namespace fencepost::http {
 // Runs on the connection's loop. A handler turns the error of a Result into a response with Response::problem. The
 // server does the same with an Exception that leaves the handler.
 using Handler = std::function<awaitable<Response>(Request&)>;
+// Writes the answer of a request that the server refuses before or after the handler: authentication, an exception.
+using Refuse = std::function<Response(const Error&, const Request&)>;
 
 struct Route {
   Verb verb;
   std::string pattern;
   Access access;
   Handler handler;
+  Refuse refuse = {};  // empty: a problem document
 };
 
 class Router {

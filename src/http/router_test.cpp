@@ -166,5 +166,18 @@ TEST(router, lists_its_routes_in_order) {
   EXPECT_EQ(routes[2].access, "authenticated");
 }
 
+TEST(router, a_secret_parameter_is_given_and_not_logged) {
+  Router router;
+  router.add({Verb::kPost, "/rpc/{chainId:id}/{key:secret}", Access::open(), nothing});
+  Request request;
+  request.set_method("POST");
+  ASSERT_TRUE(request.set_target("/rpc/1/my%20key?x=1"));
+  ASSERT_TRUE(std::holds_alternative<Router::Found>(router.match(request)));
+  EXPECT_EQ(request.path_secret(), "my key");
+  EXPECT_EQ(request.log_path(), "/rpc/1/***");
+  request.reset();
+  EXPECT_EQ(request.path_secret(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace fencepost::http

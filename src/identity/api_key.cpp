@@ -11,7 +11,7 @@
 namespace fencepost::identity {
 namespace {
 
-constexpr std::string_view kPrefix = "fp_";
+constexpr std::string_view kPrefix = http::kApiKeyPrefix;
 constexpr std::size_t kIdDigits = 32;
 constexpr std::size_t kSecretBytes = 24;
 constexpr std::size_t kMaxLabel = 100;

@@ -34,7 +34,8 @@ KeyAuthenticator::KeyAuthenticator(pg::Database& database, const Clock& clock, c
       limited_total_(metrics.counter("auth_attempts_total", "API keys presented", {{"result", "rate_limited"}})) {}
 
 awaitable<Result<http::Principal>> KeyAuthenticator::authenticate(const http::Request& request) {
-  const auto text = bearer(request);
+  auto text = bearer(request);
+  if (!text) text = request.path_secret();
   if (!text) {
     co_return refuse(
         {ErrorKind::kUnauthenticated,

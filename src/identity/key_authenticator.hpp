@@ -1,4 +1,5 @@
-// Authenticates the callers of the HTTP server by `Authorization: Bearer fp_…`.
+// Authenticates the callers of the HTTP server by `Authorization: Bearer fp_…`, or else by the secret in the path, on
+// routes that have one.
 //
 // A key that was looked up is cached for `remember`. A notification that any key has changed makes every node drop its
 // whole cache. If the notification is lost, the cache's lifetime bounds how long a revoked key is still accepted.

@@ -73,6 +73,25 @@ TEST_F(Identity, accepts_only_known_keys) {
   EXPECT_EQ(say(door, stranger.text), "bad_api_key");
 }
 
+// On routes with {key:secret}, for clients that take only a URL.
+TEST_F(Identity, accepts_a_key_in_the_path_unless_the_header_has_one) {
+  KeyAuthenticator door(database_, clock_, {}, metrics_);
+  const auto made = create();
+  const auto with_path = [&](std::string_view authorization, std::string secret) {
+    http::Request request;
+    if (!authorization.empty()) request.add_header("Authorization", authorization);
+    request.set_path_secret(std::move(secret));
+    const auto answer = runtime_.run_on(0, door.authenticate(request));
+    return answer ? "ok" : answer.error().code;
+  };
+  const std::string key(made.text.reveal());
+  EXPECT_EQ(with_path("", key), "ok");
+  EXPECT_EQ(with_path("Basic abc", key), "ok");
+  EXPECT_EQ(with_path("", "nonsense"), "bad_api_key");
+  EXPECT_EQ(with_path("Bearer nonsense", key), "bad_api_key");
+  EXPECT_EQ(with_path("Bearer " + key, "nonsense"), "ok");
+}
+
 TEST_F(Identity, the_principal_is_what_was_stored) {
   KeyAuthenticator door(database_, clock_, {}, metrics_);
   const std::string signer = "0x" + std::string(40, 'a');

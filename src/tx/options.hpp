@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tx/model/fees.hpp"
 
@@ -68,6 +69,18 @@ struct LeaseOptions {
   std::size_t adopt_step = 64;                     // orphaned signers taken at a time
 };
 
+// The JSON-RPC endpoint, /rpc/{chainId}.
+struct RpcOptions {
+  std::chrono::milliseconds sign_wait{20'000};  // how long eth_sendTransaction waits for the hash
+  std::size_t max_waiting = 10'000;             // sends that wait at once; more are refused
+  // Signing with a node's own keys, operating a node, the cheats of development chains, and what only a node's operator
+  // should pay for. A `*` at the end stands for any rest.
+  std::vector<std::string> denied_methods{"admin_*",    "anvil_*",    "clique_*",     "debug_*",  "engine_*",
+                                          "erigon_*",   "eth_sign*",  "eth_submit*",  "evm_*",    "ganache_*",
+                                          "hardhat_*",  "miner_*",    "nethermind_*", "ots_*",    "parity_*",
+                                          "personal_*", "tenderly_*", "trace_*",      "txpool_*", "wallet_*"};
+};
+
 struct TxOptions {
   bool request_id_required = true;
   bool forwarding = true;
@@ -75,6 +88,7 @@ struct TxOptions {
   std::size_t writer_lanes = 2;
   std::size_t writer_batch = 256;
   std::uint32_t gas_margin_percent = 20;  // on top of an estimate
+  RpcOptions rpc;
 };
 
 }  // namespace fencepost::tx

@@ -29,7 +29,8 @@ std::vector<std::int64_t> ids_of(const std::vector<ChainSetup>& chains) {
 // The workers of one chain, all on the chain's loop. A new worker is one line in the constructor.
 class TxManager::ChainWork {
  public:
-  ChainWork(const Parts& parts, const ChainSetup& setup, LeaseManager& leases, TxChangeSignal& changes)
+  ChainWork(const Parts& parts, const ChainSetup& setup, LeaseManager& leases, TxChangeSignal& changes,
+            HashWaits& hashes)
       : context_{.evm_chain = setup.chain,
                  .home = setup.chain.home(),
                  .runtime = parts.runtime,
@@ -39,6 +40,7 @@ class TxManager::ChainWork {
                  .keys = parts.keys,
                  .leases = leases,
                  .changes = changes,
+                 .hashes = hashes,
                  .metrics = parts.metrics,
                  .options = setup.options},
         nonces_(workers_.add<NonceKeeper>(context_)),
@@ -92,6 +94,7 @@ class TxManager::ChainWork {
 TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions options, LeaseOptions lease,
                      const std::vector<ChainSetup>& chains)
     : parts_(parts),
+      hashes_(parts.runtime.executor(0), parts.database, options.rpc.max_waiting, parts.metrics),
       leases_(
           parts.runtime.executor(0), parts.database, std::move(identity), lease, ids_of(chains),
           [&keys = parts.keys](const SignerKey& key) { return keys.find(key.signer) != nullptr; }, parts.metrics),
@@ -104,7 +107,7 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
       leaders_(parts.runtime, options.forward_timeout) {
   std::map<std::int64_t, ChainContext*> contexts;
   for (const auto& setup : chains) {
-    auto work = std::make_unique<ChainWork>(parts, setup, leases_, changes_);
+    auto work = std::make_unique<ChainWork>(parts, setup, leases_, changes_, hashes_);
     leases_.on_taken([home = setup.chain.home(), work = work.get()](std::vector<SignerLease> taken) {
       return on_loop(home, [work, taken = std::move(taken)] { return work->on_taken(taken); });
     });
@@ -115,6 +118,14 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
                                          changes_, parts.metrics);
   operators_ =
       std::make_unique<OperatorService>(parts.database, contexts, parts.keys, leases_, parts.ids, parts.metrics);
+  rpc_ = std::make_unique<RpcService>(RpcService::Parts{.service = *service_,
+                                                        .hashes = hashes_,
+                                                        .database = parts.database,
+                                                        .keys = parts.keys,
+                                                        .ids = parts.ids,
+                                                        .metrics = parts.metrics,
+                                                        .chains = contexts},
+                                      options.rpc);
   parts.listener.subscribe(
       std::string(kLeaseChannel), [this](std::string_view) { leases_.look_for_orphans(); },
       [this] { leases_.look_for_orphans(); });
@@ -128,6 +139,7 @@ awaitable<> TxManager::join() {
 
 awaitable<> TxManager::start() {
   writer_.start();
+  hashes_.start();
   for (auto& [id, work] : chains_) {
     co_await on_loop(work->context().home, [one = work.get()] { return one->start(); });
   }
@@ -139,6 +151,7 @@ awaitable<> TxManager::stop(std::chrono::milliseconds limit) {
   for (auto& [id, work] : chains_) {
     co_await on_loop(work->context().home, [one = work.get()] { return one->stop(); });
   }
+  co_await hashes_.stop();
   co_await leases_.stop();
 }
 

@@ -13,6 +13,8 @@
 #include "pg/listener.hpp"
 #include "runtime/runtime.hpp"
 #include "tx/options.hpp"
+#include "tx/rpc/rpc_service.hpp"
+#include "tx/service/hash_waits.hpp"
 #include "tx/service/lease_manager.hpp"
 #include "tx/service/operator_service.hpp"
 #include "tx/service/transaction_writer.hpp"
@@ -52,6 +54,7 @@ class TxManager {
 
   TxService& service() { return *service_; }
   OperatorService& operators() { return *operators_; }
+  RpcService& rpc() { return *rpc_; }
   LeaseManager& leases() { return leases_; }
   // Any thread.
   std::vector<std::int64_t> chain_ids() const;
@@ -63,12 +66,14 @@ class TxManager {
 
   Parts parts_;
   TxChangeSignal changes_;
+  HashWaits hashes_;
   LeaseManager leases_;
   std::map<std::int64_t, std::unique_ptr<ChainWork>> chains_;
   TransactionWriter writer_;
   LeaderClient leaders_;
   std::unique_ptr<TxService> service_;
   std::unique_ptr<OperatorService> operators_;
+  std::unique_ptr<RpcService> rpc_;
 };
 
 }  // namespace fencepost::tx

@@ -8,6 +8,7 @@
 
 #include "tx/routes/routes.hpp"
 #include "tx/routes/tx_request.hpp"
+#include "tx/service/signer_access.hpp"
 
 namespace fencepost::tx {
 
@@ -38,13 +39,5 @@ awaitable<ManagedTx> wait_for(TxService& service, ManagedTx tx, std::optional<Wa
 
 // The transaction, if the caller may see it. Error: `no_such_tx`.
 awaitable<Result<ManagedTx>> find_visible(TxService& service, http::Principal principal, Uuid tx_id);
-
-// The kind of restriction in http::Principal that this module checks. Its values are lowercase addresses.
-inline constexpr std::string_view kSignerKind = "signer";
-// The signers that the caller may use. nullopt: every signer.
-std::optional<std::vector<std::string>> allowed_signers(const http::Principal& principal);
-bool may_use_signer(const http::Principal& principal, std::string_view signer);
-// Error: kForbidden `signer_not_allowed` when the API key may not use the signer.
-Result<void> check_allowed(const http::Principal& principal, const std::string& signer);
 
 }  // namespace fencepost::tx

@@ -2,6 +2,7 @@
 
 #include "http/route_table.hpp"
 #include "tx/routes/handlers.hpp"
+#include "tx/rpc/rpc_routes.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -28,6 +29,7 @@ constexpr http::RouteRow<RoutesParts> kRoutes[] = {
 
 void add_routes(http::Router& router, const RoutesParts& parts) {
   http::add_table<RoutesParts>(router, kRoutes, parts);
+  add_rpc_routes(router, parts.manager.rpc());
 }
 
 }  // namespace fencepost::tx

@@ -1,7 +1,6 @@
 #include <boost/json/object.hpp>
 
 #include "base/json.hpp"
-#include "http/errors.hpp"
 #include "http/list_answer.hpp"
 #include "outbox/event_partitions.hpp"
 #include "outbox/outbox_store.hpp"
@@ -135,23 +134,6 @@ awaitable<Result<ManagedTx>> find_visible(TxService& service, http::Principal pr
   auto tx = co_await service.find(tx_id);
   if (!tx || !may_use_signer(principal, tx->key.signer)) co_return fail(no_such_tx());
   co_return std::move(*tx);
-}
-
-std::optional<std::vector<std::string>> allowed_signers(const http::Principal& principal) {
-  const auto* const signers = principal.restriction(kSignerKind);
-  return signers != nullptr ? std::optional(*signers) : std::nullopt;
-}
-
-bool may_use_signer(const http::Principal& principal, std::string_view signer) {
-  return principal.allows(kSignerKind, signer);
-}
-
-Result<void> check_allowed(const http::Principal& principal, const std::string& signer) {
-  if (may_use_signer(principal, signer)) return {};
-  return fail(
-      http::forbidden("signer_not_allowed", "this API key may not use this signer; use another key or another signer")
-          .with("field", "signer")
-          .with("signer", signer));
 }
 
 }  // namespace fencepost::tx

@@ -66,10 +66,12 @@ awaitable<std::vector<ClaimResult>> ChainContext::claim(std::vector<Claim> claim
   const auto written = co_await pg::write_or_halve<ClaimResult>(std::span<const Claim>(claims), write);
   std::vector<ClaimResult> results;
   std::vector<SignerLease> fenced;
+  std::vector<std::pair<Uuid, std::string>> stored;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     results.push_back(written[i] ? *written[i] : unclaimable(claims[i], written[i].error()));
     if (results[i].outcome == StepOutcome::kFenced) fenced.push_back(claims[i].lease);
     if (results[i].outcome != StepOutcome::kDone) continue;
+    stored.emplace_back(claims[i].tx_id, claims[i].tx_hash);
     log::info("transaction signed", {{"txId", claims[i].tx_id.to_string()},
                                      {"signer", claims[i].lease.key.signer},
                                      {"nodeId", node()},
@@ -77,6 +79,7 @@ awaitable<std::vector<ClaimResult>> ChainContext::claim(std::vector<Claim> claim
                                      {"txHash", claims[i].tx_hash}});
   }
   drop_lost(leases, fenced);
+  hashes.announce(std::move(stored));
   co_return results;
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/metrics.hpp"
 #include "runtime/runtime.hpp"
 #include "tx/options.hpp"
+#include "tx/service/hash_waits.hpp"
 #include "tx/service/lease_manager.hpp"
 #include "tx/service/signer_hints.hpp"
 #include "tx/service/tx_change_signal.hpp"
@@ -29,6 +30,7 @@ struct ChainContext {
   evm::KeyRing& keys;
   LeaseManager& leases;
   TxChangeSignal& changes;
+  HashWaits& hashes;
   Metrics& metrics;
   ChainOptions options;
 
@@ -50,7 +52,7 @@ struct ChainContext {
   // that turn out to be lost. One outcome per step, in order. A step that PostgreSQL cannot store fails alone: it is
   // logged, and its outcome is kMoved.
   awaitable<std::vector<StepOutcome>> apply(std::vector<Step> steps);
-  // The same for claims.
+  // The same for claims; wakes the requests that wait for the hash.
   awaitable<std::vector<ClaimResult>> claim(std::vector<Claim> claims);
 
   // How long a worker may finish its current step when the node stops. It is short because an interrupted step is as

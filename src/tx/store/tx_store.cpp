@@ -63,6 +63,55 @@ awaitable<std::vector<std::optional<FoundRequest>>> find_requests(pg::Pool& pool
   co_return out;
 }
 
+const Statement sql::kFindHashes{"tx_find_hashes", R"(
+  SELECT t.tx_id, t.state, t.tx_hash, t.error_message
+    FROM unnest($1::uuid[]) AS w(tx_id)
+   CROSS JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = w.tx_id LIMIT 1) AS t)"};
+
+awaitable<std::vector<HashView>> find_hashes(pg::Pool& pool, std::vector<Uuid> tx_ids) {
+  const auto rows = co_await pool.query(sql::kFindHashes, tx_ids);
+  std::vector<HashView> out;
+  for (const auto row : rows) {
+    out.push_back({.tx_id = row.get<Uuid>("tx_id"),
+                   .state = read_state(row),
+                   .tx_hash = row.get<std::optional<std::string>>("tx_hash"),
+                   .error_message = row.get<std::optional<std::string>>("error_message")});
+  }
+  co_return out;
+}
+
+// The hash in the view is that of the attempt that was mined.
+const Statement sql::kFindAttempt{"tx_find_attempt", R"(
+  SELECT t.signer, a.raw, CASE WHEN t.tx_hash = a.tx_hash THEN t.receipt::text END AS receipt
+    FROM tx_attempt AS a
+   CROSS JOIN LATERAL (SELECT * FROM tx_view AS t WHERE t.tx_id = a.tx_id LIMIT 1) AS t
+   WHERE a.chain_id = $1 AND a.tx_hash = $2)"};
+
+awaitable<std::optional<AttemptRecord>> find_attempt(pg::Pool& pool, std::int64_t chain_id, std::string tx_hash) {
+  const auto rows = co_await pool.query(sql::kFindAttempt, chain_id, tx_hash);
+  if (rows.empty()) co_return std::nullopt;
+  const auto row = rows.one();
+  AttemptRecord out{.signer = row.get<std::string>("signer"),
+                    .raw = std::nullopt,
+                    .receipt = row.get<std::optional<std::string>>("receipt")};
+  if (const auto raw = row.get<std::optional<pg::Bytes>>("raw")) {
+    const auto* first = reinterpret_cast<const std::uint8_t*>(raw->data());
+    out.raw.emplace(first, first + raw->size());
+  }
+  co_return out;
+}
+
+const Statement sql::kFindNextNonce{"tx_find_next_nonce", R"(
+  SELECT next_nonce, first_waiting < next_creation AS waiting
+    FROM signer_nonce_cursor
+   WHERE chain_id = $1 AND signer = $2 AND next_nonce IS NOT NULL)"};
+
+awaitable<std::optional<NextNonce>> find_next_nonce(pg::Pool& pool, SignerKey key) {
+  const auto rows = co_await pool.query(sql::kFindNextNonce, key.chain_id, key.signer);
+  if (rows.empty()) co_return std::nullopt;
+  co_return NextNonce{rows.one().get<std::int64_t>("next_nonce"), rows.one().get<bool>("waiting")};
+}
+
 // One statement for each table that knows the answer: no single plan is good for every combination of filters.
 #define FENCEPOST_LIST_FILTERS                                                                                     \
   "($1::bigint IS NULL OR t.chain_id = $1) AND ($4::text[] IS NULL OR t.signer = ANY ($4)) AND ($5::uuid IS NULL " \

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hex.hpp"
 #include "pg/batch.hpp"
 #include "pg/pool.hpp"
 #include "tx/model/attempt.hpp"
@@ -17,6 +18,9 @@ namespace sql {
 // Constants, so that tests can check their plans.
 extern const pg::Statement kFindTx;
 extern const pg::Statement kFindRequests;
+extern const pg::Statement kFindHashes;
+extern const pg::Statement kFindAttempt;
+extern const pg::Statement kFindNextNonce;
 extern const pg::Statement kList;
 extern const pg::Statement kListOfSigner;
 extern const pg::Statement kListWaiting;
@@ -33,6 +37,30 @@ awaitable<std::optional<ManagedTx>> find_tx(pg::Pool& pool, Uuid tx_id);
 
 // The transaction that has the nonce; nullopt when there is none.
 awaitable<std::optional<Uuid>> find_tx_at(pg::Pool& pool, SignerKey key, std::int64_t nonce);
+
+// Whether transactions are signed, for requests that wait for the hash. Unknown ids are left out; in any order.
+struct HashView {
+  Uuid tx_id;
+  TxState state = TxState::kCreated;
+  std::optional<std::string> tx_hash;
+  std::optional<std::string> error_message;
+};
+awaitable<std::vector<HashView>> find_hashes(pg::Pool& pool, std::vector<Uuid> tx_ids);
+
+// An attempt by its hash, with the receipt of its transaction if that very attempt was mined.
+struct AttemptRecord {
+  std::string signer;
+  std::optional<Bytes> raw;            // none: signed outside Fencepost
+  std::optional<std::string> receipt;  // JSON, as the chain gave it
+};
+awaitable<std::optional<AttemptRecord>> find_attempt(pg::Pool& pool, std::int64_t chain_id, std::string tx_hash);
+
+// The cursor of a signer; nullopt before its first use, and while its first nonce is not known.
+struct NextNonce {
+  std::int64_t next_nonce = 0;
+  bool waiting = false;  // transactions without a nonce come first
+};
+awaitable<std::optional<NextNonce>> find_next_nonce(pg::Pool& pool, SignerKey key);
 
 struct RequestLookup {
   SignerKey key;
