@@ -381,12 +381,6 @@ TEST_F(JsonRpc, a_revert_is_answered_as_clients_expect_it) {
   EXPECT_EQ(reverted.at("fencepost").at("code"), "would_revert");
   EXPECT_EQ(cluster().sql("SELECT count(*) FROM managed_tx"), "0");
 
-  auto broke = transaction(1);
-  broke["value"] = "0x" + std::string(30, 'f');
-  broke.erase("gas");
-  const auto poor = error("eth_sendTransaction", {broke});
-  EXPECT_EQ(poor.at("code"), -32000);
-  EXPECT_EQ(poor.at("data").at("code"), "insufficient_funds");
   EXPECT_EQ(error("eth_sendTransaction", {transaction(1, recipient())}).at("data").at("code"), "unknown_signer");
   EXPECT_EQ(error("eth_sendTransaction", {json::object{{"from", signer(0)}, {"to", "0x1"}}}).at("code"), -32602);
 }

@@ -223,9 +223,10 @@ void Connection::account(const Response& response) {
   metrics.record(request_.verb(), response.status, took);
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
   const auto log_line = [&](log::Level level, const Error* error) {
+    const auto path = request_.log_path();  // the fields are views
     const log::Fields fields = {{"httpRequestId", request_.id()},
                                 {"method", to_string(request_.verb())},
-                                {"path", request_.log_path()},
+                                {"path", path},
                                 {"status", response.status},
                                 {"micros", micros},
                                 {"remote", request_.remote()}};
