@@ -62,6 +62,7 @@ TEST(config_keys, the_printed_value_of_a_key_can_be_read_again) {
 TEST(config_keys, each_key_has_a_member_of_its_own) {
   // Setting one key must change only the text that this key prints: this finds lines copied within the table.
   const std::vector<std::string> samples{"7",
+                                         "3",
                                          "7ms",
                                          "2s",
                                          "90d",
