@@ -16,6 +16,7 @@
 #include "tx/service/tx_change_signal.hpp"
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/step_store.hpp"
+#include "tx/store/work_store.hpp"
 
 namespace fencepost::tx {
 
@@ -34,6 +35,7 @@ struct ChainContext {
 
   // Set by the owner of the workers. Any thread.
   std::function<void(SignerHint)> wake_submitter = {};
+  std::function<void(std::vector<DueSubmit>)> submit = {};  // transactions that were just given their nonce
   std::function<void(SignerHint)> wake_promoter = {};
   std::function<void()> wake_resubmitter = {};
   std::function<void()> wake_receipts = {};
