@@ -12,6 +12,7 @@
 #include "runtime/runtime.hpp"
 #include "tx/options.hpp"
 #include "tx/service/lease_manager.hpp"
+#include "tx/service/sent_transactions.hpp"
 #include "tx/service/signer_hints.hpp"
 #include "tx/service/tx_change_signal.hpp"
 #include "tx/store/attempt_store.hpp"
@@ -32,6 +33,7 @@ struct ChainContext {
   TxChangeSignal& changes;
   Metrics& metrics;
   ChainOptions options;
+  SentTransactions sent{20'000};  // on the chain's loop
 
   // Set by the owner of the workers. Any thread.
   std::function<void(SignerHint)> wake_submitter = {};

@@ -9,11 +9,11 @@ using pg::Statement;
 
 namespace {
 
-#define FENCEPOST_MATCH_COLUMNS(token)                                                                     \
-  "t.chain_id, t.signer, " token                                                                           \
-  ", t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS attempt_hash, a.kind "                           \
-  "AS attempt_kind, t.receipt_hash, t.announced_block, t.announced_hash, t.withdrawn, extract(epoch FROM " \
-  "clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
+#define FENCEPOST_MATCH_COLUMNS(token)                                                                        \
+  "t.chain_id, t.signer, " token                                                                              \
+  ", t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS attempt_hash, a.kind AS attempt_kind, a.outcome, "  \
+  "t.receipt_hash, t.announced_block, t.announced_hash, t.withdrawn, extract(epoch FROM clock_timestamp() - " \
+  "t.first_submitted_at)::double precision AS since_submit"
 
 Match read_match(const pg::Row& row) {
   return {.lease = read_lease(row),
@@ -23,6 +23,7 @@ Match read_match(const pg::Row& row) {
           .sub_state = read_sub_state(row),
           .attempt_hash = row.get<std::string>("attempt_hash"),
           .attempt_kind = read_attempt_kind(row, "attempt_kind"),
+          .outcome = read_attempt_outcome(row),
           .receipt_hash = row.get<std::optional<std::string>>("receipt_hash"),
           .announced = read_announced(row),
           .withdrawn = row.get<bool>("withdrawn"),

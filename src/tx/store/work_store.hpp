@@ -66,6 +66,7 @@ struct Match {
   SubState sub_state = SubState::kNone;
   std::string attempt_hash;
   AttemptKind attempt_kind = AttemptKind::kOriginal;
+  std::optional<AttemptOutcome> outcome;    // of that attempt
   std::optional<std::string> receipt_hash;  // of the block that is stored now
   std::optional<AnnouncedBlock> announced;
   bool withdrawn = false;  // the withdrawal of its receipt was announced to consumers

@@ -233,7 +233,8 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim(std::vector<Signed>
                    .raw = to_hex0x(fresh[i].raw),
                    .tx_hash = std::move(fresh[i].tx_hash),
                    .sent_before = false,
-                   .claims = claimed[i].claims});
+                   .claims = claimed[i].claims,
+                   .claimed_at = SteadyClock::real().now()});
   }
   co_return out;
 }
@@ -260,7 +261,8 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<D
                    .raw = *due[i].raw,
                    .tx_hash = *due[i].tx_hash,
                    .sent_before = due[i].outcome != AttemptOutcome::kRefused,
-                   .claims = due[i].claims + 1});
+                   .claims = due[i].claims + 1,
+                   .claimed_at = SteadyClock::real().now()});
   }
   co_return out;
 }
@@ -280,9 +282,23 @@ awaitable<std::vector<std::string>> Submitter::send(std::vector<Outgoing> out) {
   std::vector<std::string> accepted;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const bool done = outcomes[i] == StepOutcome::kDone && steps[i].to == TxState::kTracking;
-    if (done) accepted.push_back(std::move(out[i].due.lease.key.signer));
+    if (!done) continue;
+    remember(out[i]);
+    accepted.push_back(std::move(out[i].due.lease.key.signer));
   }
   co_return accepted;
+}
+
+// Only what was claimed once: of other transactions the time of the first claim is not known here.
+void Submitter::remember(const Outgoing& tx) {
+  if (tx.claims != 1 || tx.due.attempts > 0) return;
+  Match match;
+  match.lease = tx.due.lease;
+  match.tx_id = tx.due.tx_id;
+  match.nonce = tx.due.nonce;
+  match.attempt_hash = tx.tx_hash;
+  match.outcome = AttemptOutcome::kAccepted;
+  chain_.sent.add(std::move(match), tx.claimed_at);
 }
 
 awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& result) {

@@ -67,6 +67,7 @@ class Submitter {
     std::string tx_hash;
     bool sent_before = false;  // this or an earlier leader may have sent the bytes, with an unknown outcome
     std::int64_t claims = 0;   // number of claims of these bytes, including this one
+    SteadyClock::TimePoint claimed_at;
   };
 
   awaitable<Worker::Next> submit_due(Lane& lane);
@@ -86,6 +87,7 @@ class Submitter {
   Step accepted(const Outgoing& tx, std::string why) const;
   Step waits(const DueSubmit& due, SubState sub_state, std::string message) const;
   Step stuck(const DueSubmit& due, SubState sub_state, std::string message) const;
+  void remember(const Outgoing& tx);
   void count(std::string_view result, std::size_t n);
 
   ChainContext& chain_;
