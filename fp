@@ -14,7 +14,7 @@ packages_build=(clang-19 lld-19 llvm-19 libclang-rt-19-dev cmake ninja-build cca
 packages_libraries=(
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libpq-dev libssl-dev libyaml-cpp-dev libcli11-dev
   libspdlog-dev libfmt-dev prometheus-cpp-dev libsimdjson-dev libcurl4-openssl-dev libsecp256k1-dev
-  libcrypto++-dev libnats-dev)
+  libcrypto++-dev libnats-dev libjemalloc-dev)
 packages_run=(postgresql-15 ca-certificates)
 packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer prometheus nats-server)
 packages_lint=(clang-format-19 clang-tidy-19 shellcheck)

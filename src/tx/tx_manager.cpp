@@ -53,9 +53,9 @@ class TxManager::ChainWork {
     context_.wake_promoter = [&promoter = workers_.add<Promoter>(context_)](const SignerHint& hint) {
       promoter.wake(hint);
     };
-    context_.wake_submitter = [&submitter = workers_.add<Submitter>(context_)](const SignerHint& hint) {
-      submitter.wake(hint);
-    };
+    auto& submitter = workers_.add<Submitter>(context_);
+    context_.wake_submitter = [&submitter](const SignerHint& hint) { submitter.wake(hint); };
+    context_.submit = [&submitter](std::vector<DueSubmit> numbered) { submitter.add(std::move(numbered)); };
     context_.wake_resubmitter = [&resubmitter = workers_.add<Resubmitter>(context_)] { resubmitter.wake(); };
     context_.wake_stuck_watcher = [&watcher = workers_.add<StuckWatcher>(context_)] { watcher.wake(); };
     context_.follower.subscribe("tx", [this](const evm::ChainUpdate& update) { return on_update(update); });
@@ -100,8 +100,8 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
           [&keys = parts.keys](const SignerKey& key) { return keys.find(key.signer) != nullptr; }, parts.metrics),
       writer_(
           parts.runtime, parts.database, leases_, options.writer_lanes, options.writer_batch,
-          [this](std::int64_t chain_id, std::vector<std::string> signers) {
-            chains_.at(chain_id)->context().wake_submitter(std::move(signers));
+          [this](std::int64_t chain_id, std::vector<DueSubmit> numbered) {
+            chains_.at(chain_id)->context().submit(std::move(numbered));
           },
           parts.metrics),
       leaders_(parts.runtime, options.forward_timeout) {

@@ -43,7 +43,10 @@ awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps)
     if (outcomes[i] == StepOutcome::kFenced) fenced.push_back(step.lease);
     if (outcomes[i] != StepOutcome::kDone) continue;
     changed.push_back(step.tx_id);
-    if (step.receipt) on_mined(step.receipt->block);
+    if (step.receipt) {
+      if (step.tx_hash) sent.take(*step.tx_hash);
+      on_mined(step.receipt->block);
+    }
     if (step.quiet) continue;
     log::info("transaction moved", {{"txId", step.tx_id.to_string()},
                                     {"signer", step.lease.key.signer},

@@ -13,10 +13,12 @@
 #include "tx/options.hpp"
 #include "tx/service/hash_waits.hpp"
 #include "tx/service/lease_manager.hpp"
+#include "tx/service/sent_transactions.hpp"
 #include "tx/service/signer_hints.hpp"
 #include "tx/service/tx_change_signal.hpp"
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/step_store.hpp"
+#include "tx/store/work_store.hpp"
 
 namespace fencepost::tx {
 
@@ -33,9 +35,11 @@ struct ChainContext {
   HashWaits& hashes;
   Metrics& metrics;
   ChainOptions options;
+  SentTransactions sent{20'000};  // on the chain's loop
 
   // Set by the owner of the workers. Any thread.
   std::function<void(SignerHint)> wake_submitter = {};
+  std::function<void(std::vector<DueSubmit>)> submit = {};  // transactions that were just given their nonce
   std::function<void(SignerHint)> wake_promoter = {};
   std::function<void()> wake_resubmitter = {};
   std::function<void()> wake_receipts = {};

@@ -26,7 +26,7 @@ Step mined_step(const ChainContext& chain, const Match& match, const evm::Receip
   step.tx_hash = receipt.tx_hash;
   step.receipt = StoredReceipt{receipt.json, receipt.block_number, receipt.block_hash, receipt.succeeded};
   step.announced = AnnouncedBlock{receipt.block_number, receipt.block_hash};
-  step.attempt_outcome = AttemptOutcome::kAccepted;
+  if (match.outcome != AttemptOutcome::kAccepted) step.attempt_outcome = AttemptOutcome::kAccepted;
   if (match.state == TxState::kAllocated) {
     step.events.emplace_back(TxEvent::kSubmitted, event_json(match.lease.key, match.tx_id,
                                                              {{"txHash", receipt.tx_hash}, {"nonce", match.nonce}}));

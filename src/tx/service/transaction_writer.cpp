@@ -55,23 +55,28 @@ awaitable<std::vector<CreateResult>> TransactionWriter::write(std::span<const Pe
     }
     out[places[i]] = std::move(results[i]);
   }
-  announce(out);
+  announce(items, out);
   co_return out;
 }
 
-void TransactionWriter::announce(const std::vector<CreateResult>& results) {
-  std::map<std::int64_t, std::vector<std::string>> numbered;
-  for (const auto& result : results) {
-    if (result.outcome != CreateOutcome::kCreated) continue;
-    const auto& tx = *result.tx;
+void TransactionWriter::announce(std::span<const PendingCreate> items, const std::vector<CreateResult>& results) {
+  std::map<std::int64_t, std::vector<DueSubmit>> numbered;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].outcome != CreateOutcome::kCreated) continue;
+    const auto& tx = *results[i].tx;
     log::info("transaction accepted", {{"txId", tx.tx_id.to_string()},
                                        {"signer", tx.key.signer},
                                        {"nodeId", leases_.identity().node_id},
                                        {"fencingToken", *tx.fencing_token},
                                        {"nonce", tx.nonce.value_or(-1)}});
-    if (tx.nonce) numbered[tx.key.chain_id].push_back(tx.key.signer);
+    if (!tx.nonce) continue;
+    numbered[tx.key.chain_id].push_back({.lease = {tx.key, *tx.fencing_token},
+                                         .tx_id = tx.tx_id,
+                                         .nonce = *tx.nonce,
+                                         .payload = items[i].tx.payload,
+                                         .gas_limit = tx.gas_limit});
   }
-  for (auto& [chain_id, signers] : numbered) on_created_(chain_id, std::move(signers));
+  for (auto& [chain_id, some] : numbered) on_created_(chain_id, std::move(some));
 }
 
 }  // namespace fencepost::tx

@@ -9,6 +9,7 @@
 #include "pg/database.hpp"
 #include "tx/service/lease_manager.hpp"
 #include "tx/store/create_store.hpp"
+#include "tx/store/work_store.hpp"
 
 namespace fencepost::tx {
 
@@ -19,10 +20,10 @@ struct PendingCreate {
 
 class TransactionWriter {
  public:
-  using OnCreated = std::function<void(std::int64_t chain_id, std::vector<std::string> signers)>;
+  using OnCreated = std::function<void(std::int64_t chain_id, std::vector<DueSubmit> numbered)>;
 
-  // `on_created` is called on the lane's loop, after a commit that created transactions with a nonce, with their
-  // signers.
+  // `on_created` is called on the lane's loop, after a commit that created transactions with a nonce, with these, in
+  // the order of each signer's nonces.
   TransactionWriter(Runtime& runtime, pg::Database& database, LeaseManager& leases, std::size_t lanes,
                     std::size_t max_batch, OnCreated on_created, Metrics& metrics);
 
@@ -35,7 +36,7 @@ class TransactionWriter {
 
  private:
   awaitable<std::vector<CreateResult>> write(std::span<const PendingCreate> items);
-  void announce(const std::vector<CreateResult>& results);
+  void announce(std::span<const PendingCreate> items, const std::vector<CreateResult>& results);
 
   pg::Database& database_;
   LeaseManager& leases_;

@@ -356,7 +356,10 @@ TEST_F(CreateProtocol, answers_with_the_transaction) {
     const auto promoted = co_await promote(pool, "node-a", {{lease, 2}});
     EXPECT_EQ(promoted.size(), 1u);
     EXPECT_EQ(promoted[0].key, lease.key);
+    EXPECT_EQ(promoted[0].tx_id, more[0].tx_id);
     EXPECT_EQ(promoted[0].nonce, 4);
+    EXPECT_EQ(promoted[0].payload, R"({"to": "p"})");
+    EXPECT_EQ(promoted[0].gas_limit, 21'000);
     waiting = co_await signers_waiting(pool, {{lease, 0}, {other, 0}});
     EXPECT_TRUE(waiting.empty());
   });

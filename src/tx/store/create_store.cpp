@@ -284,10 +284,10 @@ const Statement sql::kPromote{"tx_promote", R"(
   ),
   chosen AS MATERIALIZED (  -- one row without a transaction where no transaction waits
     SELECT h.chain_id, h.signer, h.token, h.cursor_row, h.room, t.row_id, t.tx_id, t.creation_seq,
-           h.next_nonce + t.place - 1 AS nonce,
+           t.payload, t.gas_limit, h.next_nonce + t.place - 1 AS nonce,
            clock_timestamp() AS at
       FROM held AS h
-      LEFT JOIN LATERAL (SELECT t.ctid AS row_id, t.tx_id, t.creation_seq,
+      LEFT JOIN LATERAL (SELECT t.ctid AS row_id, t.tx_id, t.creation_seq, t.payload, t.gas_limit,
                                 row_number() OVER (ORDER BY t.creation_seq) AS place
                            FROM managed_tx AS t
                           WHERE t.chain_id = h.chain_id
@@ -333,7 +333,7 @@ const Statement sql::kPromote{"tx_promote", R"(
      WHERE tx_id IS NOT NULL
      ORDER BY chain_id, signer, nonce
   )
-  SELECT chain_id, signer, tx_id, nonce
+  SELECT chain_id, signer, tx_id, nonce, payload, gas_limit
     FROM chosen
    WHERE tx_id IS NOT NULL
      AND (SELECT tx_wrote_all((SELECT count(tx_id) FROM chosen), (SELECT count(*) FROM recorded)))
@@ -349,7 +349,10 @@ pg::Batch promote_statements(const std::string& node, const std::vector<Allotmen
 awaitable<std::vector<Promotion>> promote(pg::Pool& pool, std::string node, std::vector<Allotment> allotments) {
   const auto rows = co_await run_fenced(pool, promote_statements(node, allotments));
   std::vector<Promotion> out;
-  for (const auto row : rows) out.push_back({read_key(row), row.get<Uuid>("tx_id"), row.get<std::int64_t>("nonce")});
+  for (const auto row : rows) {
+    out.push_back({read_key(row), row.get<Uuid>("tx_id"), row.get<std::int64_t>("nonce"),
+                   row.get<std::string>("payload"), row.get<std::int64_t>("gas_limit")});
+  }
   co_return out;
 }
 

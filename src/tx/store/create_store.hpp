@@ -65,6 +65,8 @@ struct Promotion {
   SignerKey key;
   Uuid tx_id;
   std::int64_t nonce = 0;
+  std::string payload;
+  std::int64_t gas_limit = 0;
 };
 // The statements that promote sends.
 pg::Batch promote_statements(const std::string& node, const std::vector<Allotment>& allotments);

@@ -1,4 +1,6 @@
 // Tests the queries with which the workers find their work.
+#include <set>
+
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/work_store.hpp"
@@ -88,6 +90,24 @@ TEST_F(WorkQueries, a_lower_nonce_that_waits_delays_the_higher_ones) {
   EXPECT_EQ(due(), "2:0 2:1");
   set(a[1], "state = 'STUCK'");
   EXPECT_EQ(due(), "1:2 1:3 2:0 2:1");
+}
+
+// Each signer belongs to one lane, and both sides agree which.
+TEST_F(WorkQueries, due_submits_of_the_lanes_are_all_and_of_no_signer_twice) {
+  std::set<Uuid> all;
+  for (int i = 0; i < 20; ++i) all.insert(allocated(signer_of("node-a"), 1)[0]);
+  std::set<Uuid> found;
+  with([&](pg::Pool& pool) -> awaitable<> {
+    for (std::int64_t lane = 0; lane < kSubmitLanes; ++lane) {
+      const auto rows = co_await due_submits(pool, "node-a", kChain, {}, 100, lane);
+      EXPECT_GE(rows.size(), 5u);
+      for (const auto& row : rows) {
+        EXPECT_EQ(submit_lane_of(row.lease.key.signer), lane);
+        EXPECT_TRUE(found.insert(row.tx_id).second);
+      }
+    }
+  });
+  EXPECT_EQ(found, all);
 }
 
 // The lowest nonce became due last and must still be sent first.

@@ -9,11 +9,11 @@ using pg::Statement;
 
 namespace {
 
-#define FENCEPOST_MATCH_COLUMNS(token)                                                                     \
-  "t.chain_id, t.signer, " token                                                                           \
-  ", t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS attempt_hash, a.kind "                           \
-  "AS attempt_kind, t.receipt_hash, t.announced_block, t.announced_hash, t.withdrawn, extract(epoch FROM " \
-  "clock_timestamp() - t.first_submitted_at)::double precision AS since_submit"
+#define FENCEPOST_MATCH_COLUMNS(token)                                                                        \
+  "t.chain_id, t.signer, " token                                                                              \
+  ", t.tx_id, t.state, t.nonce, t.sub_state, a.tx_hash AS attempt_hash, a.kind AS attempt_kind, a.outcome, "  \
+  "t.receipt_hash, t.announced_block, t.announced_hash, t.withdrawn, extract(epoch FROM clock_timestamp() - " \
+  "t.first_submitted_at)::double precision AS since_submit"
 
 Match read_match(const pg::Row& row) {
   return {.lease = read_lease(row),
@@ -23,6 +23,7 @@ Match read_match(const pg::Row& row) {
           .sub_state = read_sub_state(row),
           .attempt_hash = row.get<std::string>("attempt_hash"),
           .attempt_kind = read_attempt_kind(row, "attempt_kind"),
+          .outcome = read_attempt_outcome(row),
           .receipt_hash = row.get<std::optional<std::string>>("receipt_hash"),
           .announced = read_announced(row),
           .withdrawn = row.get<bool>("withdrawn"),
@@ -58,7 +59,7 @@ std::vector<MinedTx> read_mined(const pg::ResultSet& rows) {
 // A nonce that waits for its retry delays the signer's higher ones, which could not be mined before it: `ready` is
 // false from the first nonce that is not due. The signer that has waited longest comes first, even where the limit cuts
 // off.
-#define FENCEPOST_DUE_SUBMITS(signers) \
+#define FENCEPOST_DUE_SUBMITS(signers, among) \
   R"(
   WITH unsent AS MATERIALIZED (
     SELECT l.token, t.*
@@ -73,6 +74,7 @@ std::vector<MinedTx> read_mined(const pg::ResultSet& rows) {
                             AND t.receipt_block IS NULL
                           ORDER BY t.nonce
                           LIMIT $3) AS t
+     )" among R"(
   ),
   due AS MATERIALIZED (
     SELECT *
@@ -93,17 +95,25 @@ std::vector<MinedTx> read_mined(const pg::ResultSet& rows) {
                         WHERE a.chain_id = d.chain_id AND a.tx_hash = d.tx_hash
                         LIMIT 1) AS a ON true
    ORDER BY d.since, d.signer, d.nonce)"
-const Statement sql::kDueSubmits{"tx_due_submits", FENCEPOST_DUE_SUBMITS(FENCEPOST_LED_SIGNERS)};
-const Statement sql::kDueSubmitsOf{"tx_due_submits_of", FENCEPOST_DUE_SUBMITS(FENCEPOST_LED_AMONG("$4"))};
+const Statement sql::kDueSubmits{
+    "tx_due_submits",
+    FENCEPOST_DUE_SUBMITS(FENCEPOST_LED_SIGNERS, "WHERE $4::bigint IS NULL OR ascii(right(l.signer, 1)) % 2 = $4")};
+const Statement sql::kDueSubmitsOf{"tx_due_submits_of", FENCEPOST_DUE_SUBMITS(FENCEPOST_LED_AMONG("$4"), "")};
 #undef FENCEPOST_DUE_SUBMITS
 
+// As kDueSubmits computes it.
+std::int64_t submit_lane_of(std::string_view signer) {
+  return signer.empty() ? 0 : static_cast<unsigned char>(signer.back()) % kSubmitLanes;
+}
+
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                              std::optional<std::vector<std::string>> signers, std::size_t limit) {
+                                              std::optional<std::vector<std::string>> signers, std::size_t limit,
+                                              std::optional<std::int64_t> lane) {
   pg::ResultSet rows;
   if (signers) {
     rows = co_await pool.query(sql::kDueSubmitsOf, node, chain_id, limit, *signers);
   } else {
-    rows = co_await pool.query(sql::kDueSubmits, node, chain_id, limit);
+    rows = co_await pool.query(sql::kDueSubmits, node, chain_id, limit, lane);
   }
   std::vector<DueSubmit> out;
   for (const auto row : rows) {

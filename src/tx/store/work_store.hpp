@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/uuid.hpp"
@@ -45,10 +46,16 @@ struct DueSubmit {
   std::int64_t attempts = 0;
   std::int64_t claims = 0;  // number of claims of that attempt
 };
+// First broadcasts run in two lanes. A signer belongs to one of them, so that its transactions are sent in order.
+inline constexpr std::int64_t kSubmitLanes = 2;
+std::int64_t submit_lane_of(std::string_view signer);
+
 // At most `limit` transactions, each signer's in nonce order and without a gap: a transaction that is not due yet
-// delays the signer's higher nonces. Looks only at `signers`; nullopt: at all that the node leads.
+// delays the signer's higher nonces. Looks only at `signers`; nullopt: at all that the node leads, or at those of
+// the lane.
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                              std::optional<std::vector<std::string>> signers, std::size_t limit);
+                                              std::optional<std::vector<std::string>> signers, std::size_t limit,
+                                              std::optional<std::int64_t> lane = std::nullopt);
 
 // An open transaction of ours that has an attempt among the given hashes.
 struct Match {
@@ -59,6 +66,7 @@ struct Match {
   SubState sub_state = SubState::kNone;
   std::string attempt_hash;
   AttemptKind attempt_kind = AttemptKind::kOriginal;
+  std::optional<AttemptOutcome> outcome;    // of that attempt
   std::optional<std::string> receipt_hash;  // of the block that is stored now
   std::optional<AnnouncedBlock> announced;
   bool withdrawn = false;  // the withdrawal of its receipt was announced to consumers

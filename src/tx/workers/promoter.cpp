@@ -45,23 +45,28 @@ awaitable<Worker::Next> Promoter::promote_waiting() {
   if (held.empty()) co_return Worker::Next::kRest;
 
   const auto waiting = co_await signers_waiting(chain_.database.pool(), std::move(held));
-  std::vector<std::string> numbered;  // signers
+  std::vector<DueSubmit> numbered;
   for (std::size_t begin = 0; begin < waiting.size(); begin += kSignersPerCommit) {
     std::vector<Allotment> allotments;
     for (auto i = begin; i < std::min(begin + kSignersPerCommit, waiting.size()); ++i) {
       allotments.push_back(by_key.at(waiting[i]));
     }
-    for (const auto& one : co_await promote(chain_.database.pool(), chain_.node(), std::move(allotments))) {
-      numbered.push_back(one.key.signer);
+    for (auto& one : co_await promote(chain_.database.pool(), chain_.node(), std::move(allotments))) {
+      const auto& lease = by_key.at(one.key).lease;
       log::info("nonce assigned", {{"txId", one.tx_id.to_string()},
                                    {"signer", one.key.signer},
                                    {"nodeId", chain_.node()},
-                                   {"fencingToken", by_key.at(one.key).lease.fencing_token},
+                                   {"fencingToken", lease.fencing_token},
                                    {"nonce", one.nonce}});
+      numbered.push_back({.lease = lease,
+                          .tx_id = one.tx_id,
+                          .nonce = one.nonce,
+                          .payload = std::move(one.payload),
+                          .gas_limit = one.gas_limit});
     }
     test_point("promoter.committed");
   }
-  if (!numbered.empty()) chain_.wake_submitter(std::move(numbered));
+  if (!numbered.empty()) chain_.submit(std::move(numbered));
   co_return Worker::Next::kRest;
 }
 

@@ -75,9 +75,8 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
     }
   }
   for (std::size_t begin = 0; begin < hashes.size(); begin += kHashesPerQuery) {
-    const auto end = hashes.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kHashesPerQuery, hashes.size()));
-    const auto matches = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                                 {hashes.begin() + static_cast<std::ptrdiff_t>(begin), end});
+    const auto matches =
+        co_await find_matches(std::span(hashes).subspan(begin, std::min(kHashesPerQuery, hashes.size() - begin)));
     std::unordered_map<const evm::Block*, std::vector<const Match*>> by_block;
     for (const auto& match : matches) by_block[block_of.at(match.attempt_hash)].push_back(&match);
 
@@ -105,6 +104,25 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
     }
     co_await store(std::move(found));
   }
+}
+
+// Looks up only what this node has not just sent itself, under a lease that it still holds.
+awaitable<std::vector<Match>> ReceiptChecker::find_matches(std::span<const std::string> hashes) {
+  std::vector<Match> matches;
+  std::vector<std::string> unknown;
+  for (const auto& hash : hashes) {
+    auto sent = chain_.sent.take(hash);
+    const auto lease = sent ? chain_.leases.held(sent->lease.key) : std::nullopt;
+    if (lease && lease->fencing_token == sent->lease.fencing_token) {
+      matches.push_back(std::move(*sent));
+    } else {
+      unknown.push_back(hash);
+    }
+  }
+  if (unknown.empty()) co_return matches;
+  auto found = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), std::move(unknown));
+  std::ranges::move(found, std::back_inserter(matches));
+  co_return matches;
 }
 
 // Another worker may change a transaction between the read and the write: the submitter may store that its broadcast

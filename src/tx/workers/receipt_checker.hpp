@@ -7,6 +7,10 @@
 // a reorg removes the block (missing_receipts.hpp).
 #pragma once
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include "runtime/worker.hpp"
 #include "tx/service/chain_context.hpp"
 #include "tx/store/work_store.hpp"
@@ -33,6 +37,8 @@ class ReceiptChecker {
  private:
   struct StaleBatch;
 
+  // The transactions that the node leads and has sent under one of these hashes.
+  awaitable<std::vector<Match>> find_matches(std::span<const std::string> hashes);
   awaitable<Worker::Next> check();
   awaitable<Worker::Next> check_missing();
   awaitable<> look_up(std::vector<Match> matches, std::size_t endpoint);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/gather.hpp"
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
 #include "tx/model/payload.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t kSubmitsAtOnce = 1'000;
 constexpr std::chrono::seconds kSubmitInterval{1};
+constexpr std::size_t kFreshLimit = 10'000;
 
 // Whether to sign: never signed yet, or the fee was refused and no endpoint can have the transaction.
 bool needs_signing(const DueSubmit& due) {
@@ -22,18 +24,60 @@ bool needs_signing(const DueSubmit& due) {
 
 }  // namespace
 
+Submitter::Lane::Lane(Submitter& submitter, std::int64_t which)
+    : number(which),
+      fresh(kFreshLimit),
+      hints(kSubmitInterval),
+      worker(
+          submitter.chain_.home,
+          {.name = "tx_submitter",
+           .chain = submitter.chain_.evm_chain.name(),
+           .interval = kSubmitInterval,
+           .stop_grace = ChainContext::kStopGrace},
+          [&submitter, this] { return submitter.submit_due(*this); }, submitter.chain_.metrics) {}
+
 Submitter::Submitter(ChainContext& chain)
     : chain_(chain),
       fees_(make_fee_policy(chain.connector, chain.follower, chain.options.fees)),
-      hints_(kSubmitInterval),
-      worker_(
-          chain.home,
-          {.name = "tx_submitter",
-           .chain = chain.evm_chain.name(),
-           .interval = kSubmitInterval,
-           .stop_grace = ChainContext::kStopGrace},
-          [this] { return submit_due(); }, chain.metrics) {
+      lanes_{{Lane(*this, 0), Lane(*this, 1)}} {
   count(to_string(evm::SubmitClass::kAccepted), 0);
+}
+
+void Submitter::start() {
+  for (auto& lane : lanes_) lane.worker.start();
+}
+
+awaitable<> Submitter::stop() {
+  std::vector<awaitable<>> stops;
+  for (auto& lane : lanes_) stops.push_back(lane.worker.stop());
+  co_await gather(std::move(stops));
+}
+
+void Submitter::wake(const SignerHint& hint) {
+  std::array<SignerHint, kSubmitLanes> hints;
+  if (hint) {
+    for (auto& some : hints) some.emplace();
+    for (const auto& signer : *hint) hints[static_cast<std::size_t>(submit_lane_of(signer))]->push_back(signer);
+  }
+  for (auto& lane : lanes_) {
+    const auto& some = hints[static_cast<std::size_t>(lane.number)];
+    if (some && some->empty()) continue;
+    lane.hints.add(some);
+    lane.worker.wake();
+  }
+}
+
+void Submitter::add(std::vector<DueSubmit> numbered) {
+  std::array<std::vector<DueSubmit>, kSubmitLanes> fresh;
+  for (auto& tx : numbered) {
+    fresh[static_cast<std::size_t>(submit_lane_of(tx.lease.key.signer))].push_back(std::move(tx));
+  }
+  for (auto& lane : lanes_) {
+    auto& some = fresh[static_cast<std::size_t>(lane.number)];
+    if (some.empty()) continue;
+    lane.fresh.add(std::move(some));
+    lane.worker.wake();
+  }
 }
 
 void Submitter::count(std::string_view result, std::size_t n) {
@@ -43,15 +87,38 @@ void Submitter::count(std::string_view result, std::size_t n) {
       .Increment(static_cast<double>(n));
 }
 
-awaitable<Worker::Next> Submitter::submit_due() {
-  const auto hint = hints_.take();
-  if (hint && hint->empty()) co_return Worker::Next::kRest;
-  auto due = co_await due_submits(chain_.database.pool(), chain_.node(), chain_.chain_id(), hint, kSubmitsAtOnce);
-  if (due.empty()) co_return Worker::Next::kRest;
-  const bool full = due.size() == kSubmitsAtOnce;
-  if (full) hints_.add(hint);
+// A signer that has to be looked up is sent as the query shows it: with all that is due, in order.
+awaitable<std::vector<DueSubmit>> Submitter::find_due(Lane& lane, bool& full) {
+  auto [due, unsure, more] = lane.fresh.take(kSubmitsAtOnce);
+  full = more;
+  lane.hints.add(std::move(unsure));
+  const auto hint = lane.hints.take();
+  if (hint && hint->empty()) co_return std::move(due);
+  auto found =
+      co_await due_submits(chain_.database.pool(), chain_.node(), chain_.chain_id(), hint, kSubmitsAtOnce, lane.number);
+  if (found.size() == kSubmitsAtOnce) {
+    full = true;
+    lane.hints.add(hint);
+  }
+  std::erase_if(due,
+                [&](const DueSubmit& tx) { return !hint || std::ranges::binary_search(*hint, tx.lease.key.signer); });
+  std::ranges::move(found, std::back_inserter(due));
+  co_return std::move(due);
+}
+
+awaitable<Worker::Next> Submitter::submit_due(Lane& lane) {
+  bool full = false;
+  auto due = co_await find_due(lane, full);
+  if (due.empty()) co_return full ? Worker::Next::kAgain : Worker::Next::kRest;
   std::vector<DueSubmit> fresh, again;
-  for (auto& tx : due) (needs_signing(tx) ? fresh : again).push_back(std::move(tx));
+  std::map<std::string, Sending> sending;
+  for (auto& tx : due) {
+    auto& signer = sending[tx.lease.key.signer];
+    signer.lease = tx.lease;
+    signer.last = std::max(signer.last, tx.nonce);
+    ++signer.left;
+    (needs_signing(tx) ? fresh : again).push_back(std::move(tx));
+  }
 
   auto out = co_await sign_and_claim(std::move(fresh));
   auto resent = co_await claim_again(std::move(again));
@@ -60,7 +127,13 @@ awaitable<Worker::Next> Submitter::submit_due() {
     return std::tie(a.due.lease.key.signer, a.due.nonce) < std::tie(b.due.lease.key.signer, b.due.nonce);
   });
   const bool any = !out.empty();
-  if (any) co_await send(std::move(out));
+  if (any) {
+    for (const auto& signer : co_await send(std::move(out))) --sending[signer].left;
+  }
+  for (const auto& [signer, sent] : sending) {
+    if (sent.left == 0) lane.fresh.accepted(sent.lease, sent.last);
+    if (sent.left > 0) lane.fresh.forget(signer);
+  }
   co_return full&& any ? Worker::Next::kAgain : Worker::Next::kRest;
 }
 
@@ -160,7 +233,8 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim(std::vector<Signed>
                    .raw = to_hex0x(fresh[i].raw),
                    .tx_hash = std::move(fresh[i].tx_hash),
                    .sent_before = false,
-                   .claims = claimed[i].claims});
+                   .claims = claimed[i].claims,
+                   .claimed_at = SteadyClock::real().now()});
   }
   co_return out;
 }
@@ -187,12 +261,13 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<D
                    .raw = *due[i].raw,
                    .tx_hash = *due[i].tx_hash,
                    .sent_before = due[i].outcome != AttemptOutcome::kRefused,
-                   .claims = due[i].claims + 1});
+                   .claims = due[i].claims + 1,
+                   .claimed_at = SteadyClock::real().now()});
   }
   co_return out;
 }
 
-awaitable<> Submitter::send(std::vector<Outgoing> out) {
+awaitable<std::vector<std::string>> Submitter::send(std::vector<Outgoing> out) {
   std::vector<std::string> raw;
   for (auto& tx : out) raw.push_back(std::move(tx.raw));
   const auto results = co_await chain_.connector.send(std::move(raw));
@@ -202,8 +277,28 @@ awaitable<> Submitter::send(std::vector<Outgoing> out) {
     count(to_string(results[i].outcome), 1);
     steps.push_back(co_await judge(out[i], results[i]));
   }
-  co_await chain_.apply(std::move(steps));
+  const auto outcomes = co_await chain_.apply(steps);
   test_point("submitter.committed");
+  std::vector<std::string> accepted;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const bool done = outcomes[i] == StepOutcome::kDone && steps[i].to == TxState::kTracking;
+    if (!done) continue;
+    remember(out[i]);
+    accepted.push_back(std::move(out[i].due.lease.key.signer));
+  }
+  co_return accepted;
+}
+
+// Only what was claimed once: of other transactions the time of the first claim is not known here.
+void Submitter::remember(const Outgoing& tx) {
+  if (tx.claims != 1 || tx.due.attempts > 0) return;
+  Match match;
+  match.lease = tx.due.lease;
+  match.tx_id = tx.due.tx_id;
+  match.nonce = tx.due.nonce;
+  match.attempt_hash = tx.tx_hash;
+  match.outcome = AttemptOutcome::kAccepted;
+  chain_.sent.add(std::move(match), tx.claimed_at);
 }
 
 awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& result) {
