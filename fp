@@ -149,9 +149,6 @@ foundry_installed() {
     dir=$(foundry_dir "$program")
     [[ -x $dir/bin/$program && $(json_string "$dir/package.json" version) == "$foundry_version" ]] || return 1
   done
-  # With which a test verifies webhooks.
-  dir=node_modules/standardwebhooks
-  [[ -r $dir/package.json && $(json_string "$dir/package.json" version) == $(json_string package.json standardwebhooks) ]]
 }
 
 # The Debian packages needed to fetch these programs; none if they are installed, or if npm and node are.
@@ -161,7 +158,7 @@ packages_node() {
   command -v node >/dev/null || echo nodejs
 }
 
-# The Ethereum clients that tests point at Fencepost. `up` does not need them.
+# The clients that tests point at Fencepost. `up` does not need them.
 clients_dir=tests/clients
 
 # Whether each package that the tests name is installed, in that version.
@@ -204,11 +201,6 @@ install_foundry() {
       tar -xzf "$dir"/*.tgz -C "$dir" --strip-components 1
       rm -f "$dir"/*.tgz
     done
-    dir=$(mktemp -d)
-    off_terminal_quietly npm install --ignore-scripts --no-save --prefix "$dir" \
-      "standardwebhooks@$(json_string package.json standardwebhooks)"
-    cp -r "$dir/node_modules/." node_modules/
-    rm -rf "$dir"
   fi
   took
 }
