@@ -141,6 +141,7 @@ awaitable<EndpointFacts> ask_endpoint(evm::JsonRpcClient& rpc, std::size_t index
 
 awaitable<std::vector<EndpointFacts>> ask_endpoints(const ChainConfig& chain, std::chrono::milliseconds timeout) {
   std::vector<std::string> urls;
+  urls.reserve(chain.rpc_urls.size());
   for (const auto& url : chain.rpc_urls) urls.emplace_back(url.reveal());
   const auto executor = co_await this_executor();
   http::Client http(executor, {.connect_timeout = timeout, .total_timeout = timeout});

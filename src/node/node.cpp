@@ -93,6 +93,7 @@ std::vector<std::unique_ptr<evm::Chain>> make_chains(const Config& config, const
 
 std::vector<tx::ChainSetup> chain_setups(const Config& config, const std::vector<std::unique_ptr<evm::Chain>>& chains) {
   std::vector<tx::ChainSetup> setups;
+  setups.reserve(chains.size());
   for (std::size_t i = 0; i < chains.size(); ++i) {
     setups.push_back({.chain = *chains[i], .options = chain_options(config, config.chains[i])});
   }
@@ -285,6 +286,7 @@ class Node {
   // All chains at once: one that does not answer delays no other.
   awaitable<> for_all_chains(awaitable<> (evm::Chain::*step)()) {
     std::vector<awaitable<>> steps;
+    steps.reserve(chains_.size());
     for (const auto& chain : chains_) steps.push_back((*chain.*step)());
     co_await gather(std::move(steps));
   }

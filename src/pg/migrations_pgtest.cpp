@@ -64,7 +64,7 @@ TEST(pg_migrations, a_newer_database_is_left_alone) {
 TEST(pg_migrations, a_migration_that_fails_is_rolled_back) {
   TestDatabase db;
   const std::vector<Migration> broken{kTwo[0], {2, "0002_broken", "CREATE TABLE c (id int); SELECT 1/0"}};
-  EXPECT_THROW(migrate_now(db, broken), QueryError);
+  EXPECT_THROW(static_cast<void>(migrate_now(db, broken)), QueryError);
   EXPECT_EQ(db.exec("SELECT to_regclass('a') IS NOT NULL AND to_regclass('c') IS NULL"), "t");
   EXPECT_EQ(db.exec("SELECT count(*) FROM schema_migration"), "1");
 }
@@ -74,6 +74,7 @@ TEST(pg_migrations, ten_nodes_may_start_at_once) {
   std::atomic<std::size_t> applied = 0;
   {
     std::vector<std::jthread> nodes;
+    nodes.reserve(10);
     for (int i = 0; i < 10; ++i) {
       nodes.emplace_back([&] { applied += migrate_now(db, kTwo).value().size(); });
     }

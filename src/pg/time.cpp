@@ -12,8 +12,9 @@ using namespace std::chrono;
 // Reads exactly `width` digits from the front of `text`.
 bool take_digits(std::string_view& text, std::size_t width, int& out) {
   if (text.size() < width) return false;
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + width, out);
-  if (ec != std::errc{} || end != text.data() + width || out < 0) return false;
+  const auto digits = text.substr(0, width);
+  const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
+  if (ec != std::errc{} || end != digits.data() + digits.size() || out < 0) return false;
   text.remove_prefix(width);
   return true;
 }

@@ -70,7 +70,7 @@ awaitable<bool> clean_up_and_retry(Pool& pool, BorrowedConnection& borrowed, Tra
     // The body threw Fencepost's own error. An open session can be rolled back; a lost one cannot.
     clean = borrowed->is_open();
   } catch (const std::exception&) {
-    // A bug in the body. The session still has its transaction open, so the pool closes it.
+    clean = false;  // a bug in the body: the session still has its transaction open, so the pool closes it
   }
   if (clean) {
     try {

@@ -190,6 +190,7 @@ TEST_F(LogTest, many_threads_write_whole_lines) {
   log::init({.format = Format::kJson, .queue_size = kThreads * kEach, .file = path()});
   {
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([t] {
         for (int i = 0; i < kEach; ++i) log::info("line", {{"thread", t}, {"i", i}});

@@ -113,6 +113,7 @@ TEST(metrics, threads_count_and_scrape_at_once) {
   constexpr int kEach = 2000;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(3);
     for (int t = 0; t < 3; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < kEach; ++i) metrics.counter("n_total", "N.").Increment();
