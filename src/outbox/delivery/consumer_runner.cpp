@@ -122,13 +122,15 @@ awaitable<ConsumerRunner::Gathered> ConsumerRunner::gather() {
   Gathered gathered{.chunks = {}, .wanted = {}, .through = position_};
   const auto most = sink_->max_batch();
   std::size_t looked = 0;
-  // Only the seq of an event becomes the position. The feed may continue after a number that no event has.
   auto after = gathered.through;
   while (gathered.wanted.size() < most && looked < kMaxLook && !over()) {
     const auto slice = co_await parts_.feed.read(after);
     if (slice.empty() && slice.through <= after) break;
     after = slice.through;
-    if (slice.empty()) continue;
+    if (slice.empty()) {
+      gathered.through = after;  // the events up to there were removed
+      continue;
+    }
     gathered.chunks.push_back(slice.chunk);
     for (const auto& event : slice.events()) {
       if (gathered.wanted.size() == most) break;
