@@ -50,9 +50,9 @@ fi
 bench pg-select "$build/bench/pg_bench" select
 bench pg-pipeline "$build/bench/pg_bench" pipeline
 bench http-get bench/http.sh "$build/bench/http_bench_server"
-for what in create batch lifecycle busy rpc work latency memory; do bench "tx-$what" bench/tx.sh "$what" "$build"; done
+for what in create batch lifecycle busy rpc delivery work latency memory; do bench "tx-$what" bench/tx.sh "$what" "$build"; done
 for what in sync pool latency; do bench "transfer-$what" bench/transfer.sh "$what" "$build"; done
-for what in stream idle; do bench "events-$what" bench/events.sh "$what" "$build"; done
+for what in stream webhook nats idle; do bench "events-$what" bench/events.sh "$what" "$build"; done
 bench micro "$build/bench/micro_bench" --benchmark_color=false ${BENCH_SMOKE:+--benchmark_min_time=0.001}
 
 if ((matched == 0)); then

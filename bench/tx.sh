@@ -4,7 +4,7 @@
 # Compares creating and finishing transactions with pgbench inserting the same row into the same table of the same
 # PostgreSQL, one commit each, with 64 clients.
 #
-#   bench/tx.sh create|batch|lifecycle|busy|rpc|work|latency|memory path/to/build
+#   bench/tx.sh create|batch|lifecycle|busy|rpc|delivery|work|latency|memory path/to/build
 #
 #   create     POST /api/v1/tx over 64 connections, for one signer and for 1,000
 #   batch      POST /api/v1/tx/batch, 200 transactions per request, over 4 connections, 1,000 signers
@@ -12,6 +12,7 @@
 #   busy       POST /api/v1/tx over 64 connections for 100 signers, while all of it is sent and mined, a block per second
 #   rpc        eth_sendTransaction through POST /rpc/{chainId}, which answers when the transaction is signed, compared with
 #              POST /api/v1/tx under the same load: 256 connections, 100 signers, all of it sent and mined
+#   delivery   how much tx-create loses when every event is delivered to a stream
 #   work       how long the queries take with which the workers find their work: under load, with a snapshot that is held
 #              open, with 50,000 open transactions, and with 1,000,000 that wait for a nonce
 #   latency    one create at a time on an idle node, compared with one pgbench client
@@ -20,8 +21,8 @@
 # Prints one line per comparison with the ratio to the floor. The exit code is 3 if a ratio misses its bar.
 set -euo pipefail
 
-what=${1:?usage: bench/tx.sh create|batch|lifecycle|busy|rpc|work|latency|memory path/to/build}
-build=${2:?usage: bench/tx.sh create|batch|lifecycle|busy|rpc|work|latency|memory path/to/build}
+what=${1:?usage: bench/tx.sh create|batch|lifecycle|busy|rpc|delivery|work|latency|memory path/to/build}
+build=${2:?usage: bench/tx.sh create|batch|lifecycle|busy|rpc|delivery|work|latency|memory path/to/build}
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -268,6 +269,23 @@ case $what in
     done
     printf '%-30s %8.1f ms p50 until the hash is answered\n' tx-rpc-latency "$(awk -v us="$(median <"$dir/p50")" 'BEGIN { print us / 1000 }')"
     report tx-rpc "$(median <"$dir/ours")" "tx/s" "$(median <"$dir/floor")" 0.8
+    ;;
+  delivery)
+    start "$(sized 1000 10)" 1 3600000 # no block is mined: only creation is measured
+    load "$dir/all" 1 64 >/dev/null # warm up: leases, plans, pages
+    for ((i = 0; i < rounds; i++)); do
+      sql "ALTER TABLE event DISABLE TRIGGER event_is_announced"
+      load "$dir/all" 1 64 | cut -d' ' -f1 >>"$dir/without"
+      sql "ALTER TABLE event ENABLE TRIGGER event_is_announced"
+      "$build/bench/event_listener" "$url/api/v1/events" "$KEY" 1 1000000000 >"$dir/listener.out" &
+      listener=$!
+      await "the stream" grep -q '^ready' "$dir/listener.out"
+      load "$dir/all" 1 64 | cut -d' ' -f1 >>"$dir/with"
+      kill "$listener"
+      wait "$listener" || true
+      rm -f "$dir/listener.out"
+    done
+    report tx-create-while-delivering "$(median <"$dir/with")" "tx/s" "$(median <"$dir/without")" 0.9
     ;;
   work)
     start "$(sized 100 10)" 16 "$(sized 1000 100)"
