@@ -49,8 +49,7 @@ TEST(events, a_stream_reports_the_life_of_a_transaction_as_it_happens) {
   const auto id = cluster.create(0, transfer(signer(0), "life", 1));
   ASSERT_TRUE(cluster.becomes(id, "receipt_block IS NOT NULL", "t")) << cluster.describe();
   cluster.mine(2);
-  ASSERT_TRUE(eventually([&] { return types_of(listener.events()).back() == "TxConfirmed"; }, 60s))
-      << cluster.describe();
+  ASSERT_TRUE(eventually([&] { return listener.events().size() >= 4; }, 60s)) << cluster.describe();
   EXPECT_THAT(types_of(listener.events()), ElementsAre("TxAccepted", "TxSubmitted", "TxReceiptUpdated", "TxConfirmed"));
   for (const auto& event : listener.events()) {
     EXPECT_EQ(problems_of_event(event), std::vector<std::string>{});

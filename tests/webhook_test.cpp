@@ -30,7 +30,7 @@ const std::vector<std::string> kQuick{"FENCEPOST_WEBHOOKS_ALLOW_PRIVATE=true", "
 class Webhooks : public testing::Test {
  protected:
   void start(std::size_t nodes, std::vector<std::string> env = kQuick) {
-    cluster_.emplace(TxClusterOptions{.nodes = nodes, .start = false});
+    cluster_.emplace(TxClusterOptions{.nodes = nodes, .start = false, .own_events = true});
     for (std::size_t i = 0; i < nodes; ++i) cluster_->node(i).start(env);
     const auto made =
         fencepost({"apikey", "create", "--dsn", cluster_->dsn(), "--json", "--label", "w", "--scope", "admin"});

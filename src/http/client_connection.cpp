@@ -56,6 +56,7 @@ awaitable<Result<std::vector<tcp::endpoint>>> resolve(Executor executor, const E
   });
   if (!lookup->finished) co_await lookup->done.async_wait(use_tuple);
   if (!lookup->finished) {
+    lookup->resolver.cancel();  // a lookup that has not begun yet must not delay those behind it
     co_return fail(sent_error(ErrorKind::kTimeout, "timeout",
                               fmt::format("the name lookup of {} timed out", endpoint.host), false));
   }

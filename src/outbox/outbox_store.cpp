@@ -1,7 +1,5 @@
 #include "outbox/outbox_store.hpp"
 
-#include <algorithm>
-
 namespace fencepost::outbox {
 namespace {
 
@@ -62,11 +60,12 @@ awaitable<std::int64_t> Settled::advance(pg::Pool& pool) {
     batch.add(kLastTaken).add(kFreshXid).add(kAllOlderEnded);
     const auto results = co_await pool.run(std::move(batch), {.access = pg::Access::kRead});  // may be repeated
     candidate_ = results[0].one().get<std::int64_t>("seq");
+    if (candidate_ < seq_) seq_ = 0;  // after a crash PostgreSQL hands out again what no row has: nothing is known now
     if (candidate_ > seq_ && !results[2].one().get<bool>("ended")) {
       candidate_xid_ = results[1].one().get<std::string>("xid");
       co_return seq_;
     }
-    seq_ = std::max(seq_, candidate_);
+    seq_ = candidate_;
     co_return seq_;
   }
   const auto ended = co_await pool.query(kAllBeforeEnded, candidate_xid_);

@@ -1,6 +1,7 @@
 #include "pg/listener.hpp"
 
 #include <cassert>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -176,8 +177,10 @@ std::string Listener::listen_script() const {
 }
 
 std::string Listener::name_script() const {
+  std::set<std::string> channels;  // in one order, whatever the order of the subscribers
+  for (const auto& subscriber : subscribers_) channels.insert(subscriber.channel);
   std::string name(kSessionName);
-  for (const auto& subscriber : subscribers_) name += ' ' + subscriber.channel;
+  for (const auto& channel : channels) name += ' ' + channel;
   return fmt::format("SET application_name = {};", in_marks(name, '\''));
 }
 

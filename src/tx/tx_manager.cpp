@@ -78,7 +78,10 @@ class TxManager::ChainWork {
  private:
   // Retract first, match next, count last, so that a transaction that moved to another block never counts in both.
   awaitable<> on_update(const evm::ChainUpdate& update) {
-    if (update.reorged_to) co_await confirmations_.on_reorg(*update.reorged_to);
+    if (update.reorged_to) {
+      context_.sent.forget_all();
+      co_await confirmations_.on_reorg(*update.reorged_to);
+    }
     co_await receipts_.on_blocks(update.blocks);
     if (update.missed) receipts_.on_missed();
     confirmations_.wake();

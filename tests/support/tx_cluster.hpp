@@ -99,6 +99,7 @@ struct TxClusterOptions {
   bool start = true;                  // start all nodes in the constructor
   std::string dsn;                    // a database of the test, not migrated; default: a new one
   std::vector<std::string> rpc_urls;  // one per node, instead of anvil's
+  bool own_events = false;            // the test appends events of its own, which need not be as documented
 };
 
 class TxCluster {

@@ -80,6 +80,7 @@ awaitable<> ConsumerRunner::run() {
       co_return;
     } catch (const std::exception&) {
       failure = error_of(std::current_exception());
+      sink_.reset();  // what it has in memory may differ from what was stored
     }
     if (over()) co_return;
     log::warn("a consumer of the event log failed", *failure, {{"consumer", claim_.consumer}});

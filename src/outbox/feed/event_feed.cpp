@@ -68,10 +68,8 @@ awaitable<Worker::Next> EventFeed::follow() {
   const auto before = settled_.seq();
   co_await settled_.advance(pool);
   if (settled_.seq() != before) look_again_ = kFirstLook;
-  if (!ready_ && settled_.seq() >= newest_) {
-    ready_ = true;
-    if (newest_ > 0) ring();
-  }
+  const bool ready = settled_.seq() >= newest_;
+  if (ready_.exchange(ready) != ready && ready && newest_ > 0) ring();
   while (co_await take_settled()) {
   }
   co_await horizon_.observe(settled_.waiting(), pool);
@@ -88,8 +86,8 @@ awaitable<bool> EventFeed::take_settled() {
   if (settled <= read_through_) co_return false;
   auto events = co_await read_log(database_.pool(), catalog_, read_through_, settled, kReadAtOnce);
   const bool full = events.size() == kReadAtOnce;
-  read_through_ = full ? events.back().seq : settled;
   if (!events.empty()) {
+    read_through_ = events.back().seq;
     append(std::move(events));
     ring();
   }
@@ -136,6 +134,7 @@ std::optional<FeedSlice> EventFeed::from_memory(std::int64_t after) {
 
 awaitable<FeedSlice> EventFeed::from_pages(std::int64_t after) {
   const std::int64_t newest = newest_;
+  if (settled_.seq() < newest) co_return FeedSlice{.through = after};
   auto read = co_await pages_.read(database_.pool(), after, settled_.seq());
   // The log had an event at `newest`. If it has none up to there now, all of them were removed.
   if (read.events->empty() && after < newest) {

@@ -106,7 +106,7 @@ class EventFeed {
   Executor home_;
   Settled settled_;
   std::chrono::milliseconds look_again_{1};
-  std::int64_t read_through_ = 0;  // the log was read up to here, with or without events
+  std::int64_t read_through_ = 0;  // the last event that was read
   HorizonWatch horizon_;
   EventPages pages_;
 
@@ -117,7 +117,8 @@ class EventFeed {
   std::int64_t held_after_ = 0;  // memory has every event after this seq
 
   std::atomic<std::int64_t> newest_{0};
-  std::atomic<bool> ready_{false};  // everything up to newest_ is settled: after a start, and from then on
+  std::atomic<bool> ready_{
+      false};  // everything up to newest_ is settled; false after a start, and after a crash of PostgreSQL
   std::atomic<bool> stopped_{false};
   std::vector<std::shared_ptr<Bell>> bells_;  // one for each loop; shared with posted rings
   Metrics::Counter& events_total_;

@@ -33,6 +33,18 @@ void append_message(std::string& out, const LogEvent& event) {
   out += "\n\n";
 }
 
+struct StreamMetrics {
+  explicit StreamMetrics(Metrics& metrics)
+      : open(metrics.gauge("event_streams", "Open streams of events")),
+        sent_total(metrics.counter("event_stream_messages_total", "Events sent on streams")),
+        slow_total(metrics.counter("event_streams_too_slow_total", "Streams ended because their reader was too slow")) {
+  }
+
+  Metrics::Gauge& open;
+  Metrics::Counter& sent_total;
+  Metrics::Counter& slow_total;
+};
+
 // One open stream.
 class Listening {
  public:
@@ -43,13 +55,10 @@ class Listening {
         position_(position),
         announced_(position),
         end_(follow ? kEndless : parts.feed.newest()),
-        open_(parts.metrics.gauge("event_streams", "Open streams of events")),
-        sent_total_(parts.metrics.counter("event_stream_messages_total", "Events sent on streams")),
-        slow_total_(
-            parts.metrics.counter("event_streams_too_slow_total", "Streams ended because their reader was too slow")) {
-    open_.Increment();
+        metrics_(parts.metrics) {
+    metrics_.open.Increment();
   }
-  ~Listening() { open_.Decrement(); }
+  ~Listening() { metrics_.open.Decrement(); }
   Listening(const Listening&) = delete;
   Listening& operator=(const Listening&) = delete;
 
@@ -73,7 +82,7 @@ class Listening {
     if (position_ >= end_) co_return false;
     const auto slice = co_await parts_.feed.read(position_);
     if (was_live_ && !slice.live) {
-      slow_total_.Increment();
+      metrics_.slow_total.Increment();
       co_await stream.comment(
           fmt::format("this stream ends: its reader is too slow, {} events behind; resume with Last-Event-ID",
                       parts_.feed.newest() - position_));
@@ -104,7 +113,7 @@ class Listening {
       text += fmt::format("id: {}\n\n", position_);
       announced_ = position_;
     }
-    sent_total_.Increment(static_cast<double>(count));
+    metrics_.sent_total.Increment(static_cast<double>(count));
     if (text.empty()) co_return true;
     co_return co_await stream.send_formatted(std::move(text));
   }
@@ -116,9 +125,7 @@ class Listening {
   std::int64_t announced_;  // the last id that the client has
   std::int64_t end_;        // the stream ends when it has reached this position
   bool was_live_ = false;
-  Metrics::Gauge& open_;
-  Metrics::Counter& sent_total_;
-  Metrics::Counter& slow_total_;
+  StreamMetrics metrics_;
 };
 
 // The position from which the client wants to go on: the one that it names, or the end of the log.
@@ -161,6 +168,7 @@ constexpr http::RouteRow<StreamParts> kStreamRoutes[] = {
 }  // namespace
 
 void add_stream_routes(http::Router& router, const StreamParts& parts) {
+  const StreamMetrics known(parts.metrics);  // there before the first stream
   http::add_table<StreamParts>(router, kStreamRoutes, parts);
 }
 

@@ -1,6 +1,7 @@
 #include "outbox/webhook/backlog_store.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "base/json.hpp"
 
@@ -208,19 +209,21 @@ awaitable<std::vector<Parcel>> load_backlog(pg::Pool& pool, Uuid webhook) {
   const auto rows = co_await pool.query(kLoadBacklog, webhook);
   const auto now = std::chrono::steady_clock::now();
   std::vector<Parcel> parcels;
+  std::map<std::string, std::size_t> places;  // by message: events of other parcels may lie between those of one
   for (const auto row : rows) {
     const auto message = row.get<std::string>("message");
-    if (parcels.empty() || parcels.back().message != message) {
+    const auto [place, is_new] = places.try_emplace(message, parcels.size());
+    if (is_new) {
       parcels.push_back({.message = message,
                          .events = {},
                          .attempts = row.get<int>("attempts"),
                          .parked_at = now - std::chrono::milliseconds(row.get<std::int64_t>("parked_ms")),
                          .next_try = now + std::chrono::milliseconds(row.get<std::int64_t>("retry_ms"))});
     }
-    parcels.back().events.push_back({.seq = row.get<std::int64_t>("seq"),
-                                     .type = row.get<std::string>("type"),
-                                     .subject = row.get<std::string>("subject"),
-                                     .envelope = row.get<std::string>("envelope")});
+    parcels[place->second].events.push_back({.seq = row.get<std::int64_t>("seq"),
+                                             .type = row.get<std::string>("type"),
+                                             .subject = row.get<std::string>("subject"),
+                                             .envelope = row.get<std::string>("envelope")});
   }
   co_return parcels;
 }

@@ -47,6 +47,12 @@ void ParcelQueue::add(Parcel parcel) {
   parcels_.insert(behind.base(), std::move(parcel));
 }
 
+bool ParcelQueue::has(std::int64_t seq) const {
+  return std::ranges::any_of(parcels_, [&](const Parcel& parcel) {
+    return std::ranges::find(parcel.events, seq, &ParcelEvent::seq) != parcel.events.end();
+  });
+}
+
 void ParcelQueue::remove(Place place) {
   events_ -= place->events.size();
   for (const auto& event : place->events) subjects_.erase(subjects_.find(event.subject));

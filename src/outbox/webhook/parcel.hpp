@@ -56,6 +56,7 @@ class ParcelQueue {
   std::size_t size() const { return events_; }
   bool empty() const { return parcels_.empty(); }
   bool has_subject(std::string_view subject) const { return subjects_.contains(std::string(subject)); }
+  bool has(std::int64_t seq) const;
   std::list<Parcel>& parcels() { return parcels_; }
   // The parcels that no earlier one holds back, in the order of the log.
   std::vector<Place> ready();

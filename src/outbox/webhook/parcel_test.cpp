@@ -55,5 +55,13 @@ TEST(WebhookRetry, begins_at_about_five_seconds_and_doubles_up_to_the_cap) {
   }
 }
 
+TEST(parcel_queue, knows_the_events_that_wait) {
+  ParcelQueue queue;
+  queue.add({.message = "m", .events = {{.seq = 3}, {.seq = 7}}});
+  EXPECT_TRUE(queue.has(3));
+  EXPECT_TRUE(queue.has(7));
+  EXPECT_FALSE(queue.has(5));
+}
+
 }  // namespace
 }  // namespace fencepost::outbox

@@ -109,6 +109,25 @@ TEST_F(WebhookTest, sends_lists_when_asked_to) {
   expect_order();
 }
 
+// Events of other parcels may lie between those of one.
+TEST_F(WebhookTest, a_stored_list_stays_one_request) {
+  start();
+  const auto created = create({{"batch", 7}});
+  ASSERT_TRUE(run(service_->change(admin(), created.webhook.id, json::object{{"paused", true}})));
+  const auto id = created.webhook.id.to_string();
+  for (const auto& [seq, message] :
+       std::vector<std::pair<int, std::string>>{{1, "1-5"}, {2, "2"}, {3, "1-5"}, {4, "4"}, {5, "1-5"}}) {
+    db_.exec(
+        fmt::format("INSERT INTO webhook_backlog (webhook_id, seq, message, type, subject, envelope) VALUES "
+                    "('{}', {}, '{}', 'TxConfirmed', 'tx/{}', '{{}}')",
+                    id, seq, message, seq));
+  }
+  const auto parcels = run(load_backlog(node_->database().pool_of(0), created.webhook.id));
+  std::vector<std::size_t> sizes;
+  for (const auto& parcel : parcels) sizes.push_back(parcel.events.size());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{3, 1, 1}));
+}
+
 TEST_F(WebhookTest, a_poison_event_holds_back_its_subject_only_and_keeps_its_id) {
   start();
   const auto created = create({});

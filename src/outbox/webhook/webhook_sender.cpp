@@ -19,7 +19,7 @@ http::ClientOptions client_options(const WebhookOptions& options) {
   http::ClientOptions out{.connect_timeout = options.timeout,
                           .total_timeout = options.timeout,
                           .max_header_bytes = 16 * 1024,
-                          .max_body_bytes = 64 * 1024,  // of the receiver's answer, which is not used
+                          .max_body_bytes = 1024 * 1024,  // of the receiver's answer, which is not used
                           .max_connections_per_origin = options.connections,
                           .max_idle_per_origin = options.connections};
   if (!options.allow_private) out.allows_address = is_public_address;

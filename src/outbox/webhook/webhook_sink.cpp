@@ -93,6 +93,8 @@ awaitable<Handed> WebhookSink::deliver(std::vector<const LogEvent*> events) {
   }
   events.resize(std::min(events.size(), room()));
   const auto count = events.size();
+  // Stored for a retry before a crash that left the position behind them.
+  std::erase_if(events, [this](const LogEvent* event) { return queue_.has(event->seq); });
   std::vector<const LogEvent*> free;
   std::vector<const LogEvent*> held;  // behind an event of the backlog
   for (const auto* event : events) (queue_.has_subject(event->subject) ? held : free).push_back(event);

@@ -103,6 +103,8 @@ RpcMethod find_rpc_method(std::string_view name, std::span<const std::string> de
   if (const auto* own = std::ranges::find(kOwn, name, &OwnMethod::name); own != std::end(kOwn)) {
     return {.kind = own->kind, .scope = own->scope, .label = own->name, .repeatable = true};
   }
+  // Other ways to send would bypass the signers' cursors and scopes: eth_sendTransactionSync, eth_resend, ….
+  if (name.starts_with("eth_send") || name == "eth_resend") return {.kind = Kind::kDenied};
   if (const auto* found = std::ranges::find(kStandard, name); found != std::end(kStandard)) {
     return {.kind = Kind::kProxied, .scope = kReadScope, .label = *found, .repeatable = true};
   }

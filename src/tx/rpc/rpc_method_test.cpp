@@ -36,6 +36,14 @@ TEST(rpc_method, only_sending_needs_the_scope_to_write) {
     EXPECT_EQ(method_of(name).scope, "tx:read");
 }
 
+TEST(rpc_method, denies_every_other_way_to_send_whatever_is_configured) {
+  for (const auto* name : {"eth_sendUnsignedTransaction", "eth_sendTransactionSync", "eth_sendRawTransactionSync",
+                           "eth_sendRawTransactionConditional", "eth_sendBundle", "eth_sendPrivateTransaction",
+                           "eth_sendUserOperation", "eth_resend"}) {
+    EXPECT_EQ(find_rpc_method(name, {}).kind, Kind::kDenied) << name;
+  }
+}
+
 TEST(rpc_method, denies_by_name_and_by_prefix) {
   for (const auto* name : {"personal_sign", "debug_traceTransaction", "admin_peers", "miner_start", "anvil_setBalance",
                            "evm_mine", "hardhat_reset", "eth_sign", "eth_signTransaction", "eth_signTypedData_v4",

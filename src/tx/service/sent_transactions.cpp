@@ -22,4 +22,9 @@ std::optional<Match> SentTransactions::take(const std::string& tx_hash) {
   return match;
 }
 
+void SentTransactions::forget_all() {
+  by_hash_.clear();
+  order_.clear();
+}
+
 }  // namespace fencepost::tx

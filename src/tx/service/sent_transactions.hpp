@@ -22,6 +22,8 @@ class SentTransactions {
   void add(Match match, SteadyClock::TimePoint claimed_at);
   // Returns it and forgets it: whatever is stored next, this is no longer how the transaction is.
   std::optional<Match> take(const std::string& tx_hash);
+  // After a reorg: what was stored since may have been taken back.
+  void forget_all();
 
  private:
   struct Sent {

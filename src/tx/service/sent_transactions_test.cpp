@@ -45,5 +45,13 @@ TEST_F(SentTransactionsTest, the_oldest_is_forgotten_beyond_the_limit) {
   EXPECT_TRUE(sent.take("0x03"));
 }
 
+TEST_F(SentTransactionsTest, a_reorg_forgets_all) {
+  send("0x01", 1);
+  sent.forget_all();
+  EXPECT_FALSE(sent.take("0x01"));
+  send("0x02", 2);
+  EXPECT_TRUE(sent.take("0x02"));
+}
+
 }  // namespace
 }  // namespace fencepost::tx
