@@ -130,13 +130,14 @@ class Listening {
 
 // The position from which the client wants to go on: the one that it names, or the end of the log.
 awaitable<Result<std::int64_t>> start_position(const Request& request, StreamParts parts) {
-  const auto header = request.header("Last-Event-ID");
-  const auto given = header && !header->empty() ? header : request.query("lastEventId");
-  if (!given) co_return parts.feed.newest();
-  const auto position = parse_id(*given);
-  if (!position) {
-    co_return fail(http::bad_parameter("Last-Event-ID", "the id of an event, or 0", *given));
+  std::optional<std::int64_t> position;
+  // The header wins: a client that reconnects sends it beside the query of its first request.
+  for (const auto given : {request.query("lastEventId"), request.header("Last-Event-ID")}) {
+    if (!given || given->empty()) continue;
+    position = parse_id(*given);
+    if (!position) co_return fail(http::bad_parameter("Last-Event-ID", "the id of an event, or 0", *given));
   }
+  if (!position) co_return parts.feed.newest();
   if (*position <= parts.feed.newest()) co_return *position;
   const auto rows = co_await parts.database.pool().query(kLastNumber);
   if (*position <= rows.one().get<std::int64_t>("seq")) co_return *position;

@@ -1,5 +1,6 @@
 #include "outbox/webhook/routes.hpp"
 
+#include "base/id_text.hpp"
 #include "base/json.hpp"
 #include "http/list_answer.hpp"
 #include "http/request_reader.hpp"
@@ -104,7 +105,11 @@ awaitable<Response> deliveries(Request& request, Parts parts) {
 awaitable<Response> dead_letters(Request& request, Parts parts) {
   http::check_query(request, {"cursor", "limit"});
   const auto limit = http::read_limit(request);
-  const auto after = http::need(request.query_or<std::int64_t>("cursor", 0));
+  std::int64_t after = 0;
+  if (const auto cursor = request.query("cursor")) {
+    after = parse_id(*cursor).value_or(0);
+    if (after == 0) http::refuse_parameter("cursor", "a nextCursor of this list", *cursor);
+  }
   const auto id = request.param_uuid("webhookId");
   const auto webhook = co_await parts.service.get(*request.principal(), id);
   if (!webhook) co_return Response::problem(webhook.error(), request);

@@ -111,18 +111,22 @@ awaitable<std::vector<Webhook>> WebhookService::list(http::Principal caller, std
 
 awaitable<Result<Webhook>> WebhookService::change(http::Principal caller, Uuid id, json::value body) {
   const auto& catalog = parts_.feed.catalog();
-  auto found = co_await get(caller, id);
-  if (!found) co_return fail(found.error());
   const JsonReader in(body);
   auto known = event_filter_members(catalog);
   for (const auto* member : {"url", "description", "batch", "paused"}) known.emplace_back(member);
   in.reject_unknown(views(known));
-  auto webhook = *found;
-  read_settings(catalog, in, webhook);
-  if (in.field("paused").present()) {
+  const auto read_change = [&](Webhook& webhook) {
+    read_settings(catalog, in, webhook);
+    if (!in.field("paused").present()) return;
     webhook.state = in.field("paused").boolean() ? WebhookState::kPaused : WebhookState::kActive;
     webhook.disabled_reason.reset();
-  }
+  };
+  Webhook unused;
+  read_change(unused);  // a malformed request is refused as such, whether or not there is such a webhook
+  auto found = co_await get(caller, id);
+  if (!found) co_return fail(found.error());
+  auto webhook = *found;
+  read_change(webhook);
   // The webhook's own rights decide, which are within the caller's: a change never shows more events.
   const EventVisibility visibility(catalog, webhook.reader);
   if (auto allowed = visibility.check(catalog, webhook.filter); !allowed) co_return fail(allowed.error());
