@@ -502,6 +502,8 @@ TEST(client, a_body_that_stops_is_a_timeout) {
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, "timeout");
   EXPECT_EQ(got, "abc");
+}
+
 TEST(client, connects_only_to_addresses_that_are_allowed) {
   TestServer server(add_routes);
   std::vector<std::string> asked;
