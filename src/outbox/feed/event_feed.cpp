@@ -45,7 +45,7 @@ EventFeed::EventFeed(Runtime& runtime, pg::Database& database, pg::Listener& lis
       held_gauge_(metrics.gauge("outbox_events_held", "Newest events of the log in the node's memory")),
       worker_(home_, {.name = "event_feed", .interval = options.poll_interval}, [this] { return follow(); }, metrics) {
   for (std::size_t i = 0; i < runtime.size(); ++i) bells_.push_back(std::make_shared<Bell>());
-  listener.subscribe(std::string(kChannel), [this](std::string_view) { wake(); }, [this] { wake(); });
+  listener.subscribe(std::string(kChannel), [this](std::string_view) { on_hint(); }, [this] { wake(); });
 }
 
 awaitable<> EventFeed::prepare() {
@@ -150,6 +150,7 @@ awaitable<bool> EventFeed::wait_beyond(std::int64_t after, Deadline deadline) {
   const auto heard = std::make_shared<Completion<bool>>(co_await this_executor());
   bell.readers.push_back(heard);
   bell.waiting = true;
+  if (hint_ignored_.exchange(false)) wake();
   // Only now: an event that came before the bell was set is seen here, and a later one rings it.
   if (stopped_) throw boost::system::system_error(asio::error::operation_aborted);
   if (ready_ && newest_ > after) {
@@ -166,6 +167,15 @@ awaitable<bool> EventFeed::wait_beyond(std::int64_t after, Deadline deadline) {
   if (!rung) std::erase(bell.readers, heard);
   if (stopped_) throw boost::system::system_error(asio::error::operation_aborted);
   co_return rung;
+}
+
+// While no reader waits, a commit costs nothing here: the next reader that waits makes the feed look. The flag is set
+// first, so that either this call sees the reader or the reader sees the flag.
+void EventFeed::on_hint() {
+  hint_ignored_ = true;
+  if (std::ranges::none_of(bells_, [](const auto& bell) { return bell->waiting.load(); })) return;
+  hint_ignored_ = false;
+  wake();
 }
 
 void EventFeed::ring() {

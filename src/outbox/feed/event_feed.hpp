@@ -97,6 +97,7 @@ class EventFeed {
   void append(LogEvents events);
   std::optional<FeedSlice> from_memory(std::int64_t after);
   awaitable<FeedSlice> from_pages(std::int64_t after);
+  void on_hint();
   void ring();
 
   Runtime& runtime_;
@@ -120,6 +121,7 @@ class EventFeed {
   std::atomic<bool> ready_{
       false};  // everything up to newest_ is settled; false after a start, and after a crash of PostgreSQL
   std::atomic<bool> stopped_{false};
+  std::atomic<bool> hint_ignored_{false};     // a commit was announced while no reader waited
   std::vector<std::shared_ptr<Bell>> bells_;  // one for each loop; shared with posted rings
   Metrics::Counter& events_total_;
   Metrics::Gauge& held_gauge_;
