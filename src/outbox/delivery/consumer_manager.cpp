@@ -154,9 +154,10 @@ awaitable<> ConsumerManager::serve(TakenClaim taken, Deadline valid_until) {
       kind.factory, std::move(taken), valid_until,
       RunnerOptions{.claim_duration = options_.claim_duration, .backoff = options_.backoff}, [this] { wake(); });
   const Metrics::Labels labels{{"consumer", consumer}};
-  auto& events = parts_.metrics.gauge(kLagEvents, "Numbers of the log that the consumer has not reached", labels);
+  auto& events = parts_.metrics.gauge(
+      kLagEvents, "Numbers of the log that the consumer has not reached, and events that wait for a retry", labels);
   auto& seconds =
-      parts_.metrics.gauge(kLagSeconds, "Age of the oldest event that the consumer has not handled", labels);
+      parts_.metrics.gauge(kLagSeconds, "For how long the oldest event waits that the receiver does not have", labels);
   auto& running = *runner;
   served_.emplace(consumer, Served{std::move(runner), claim, &events, &seconds});
   co_await running.start();
@@ -191,11 +192,13 @@ void ConsumerManager::show() {
   claimed_gauge_.Set(static_cast<double>(served_.size()));
   const auto newest = parts_.feed.newest();
   for (const auto& [consumer, served] : served_) {
-    const auto position = served.runner->report().position;
-    const auto pending = served.runner->oldest_pending();
-    const auto age = pending ? std::chrono::duration<double>(parts_.clock.now() - *pending).count() : 0.0;
-    served.lag_events->Set(static_cast<double>(std::max<std::int64_t>(newest - position, 0)));
-    served.lag_seconds->Set(std::max(age, 0.0));
+    const auto lag = served.runner->lag();
+    const auto behind = std::max<std::int64_t>(newest - lag.position, 0);
+    std::chrono::duration<double> age{0};
+    if (lag.oldest_pending) age = std::max(age, {parts_.clock.now() - *lag.oldest_pending});
+    if (lag.waiting.since) age = std::max(age, {SteadyTime::now() - *lag.waiting.since});
+    served.lag_events->Set(static_cast<double>(behind) + static_cast<double>(lag.waiting.events));
+    served.lag_seconds->Set(age.count());
   }
 }
 

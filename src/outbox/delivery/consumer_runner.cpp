@@ -65,10 +65,9 @@ ClaimReport ConsumerRunner::report() const {
   return {.claim = claim_, .position = position_, .failure = failure_};
 }
 
-std::optional<TimePoint> ConsumerRunner::oldest_pending() const {
-  const auto us = oldest_pending_us_.load();
-  if (us == 0) return std::nullopt;
-  return TimePoint(std::chrono::microseconds(us));
+ConsumerRunner::Lag ConsumerRunner::lag() const {
+  const std::lock_guard lock(mutex_);
+  return {.position = position_, .oldest_pending = oldest_pending_, .waiting = waiting_};
 }
 
 // The loop of a worker: the only place here that catches exceptions.
@@ -105,6 +104,7 @@ awaitable<> ConsumerRunner::step() {
   if (over()) co_return;
   auto tended = co_await sink_->tend();
   note_failure(delivery_failure_, std::move(tended.error));
+  note_waiting();
   if (SteadyTime::now() < not_before_) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(not_before_ - SteadyTime::now());
     co_return co_await pause(std::min(left, tended.again_after.value_or(left)));
@@ -146,10 +146,7 @@ awaitable<ConsumerRunner::Gathered> ConsumerRunner::gather() {
 
 awaitable<> ConsumerRunner::hand_over(Gathered gathered) {
   const auto& wanted = gathered.wanted;
-  const auto at_us = [](const LogEvent& event) {
-    return std::chrono::duration_cast<std::chrono::microseconds>(event.at.time_since_epoch()).count();
-  };
-  oldest_pending_us_ = at_us(*wanted.front());
+  note_pending(wanted.front()->at);
   const auto handed = co_await sink_->deliver(wanted);
   const auto handled = std::min(handed.handled, wanted.size());
   parts_.delivered_total.Increment(static_cast<double>(handled));
@@ -157,12 +154,13 @@ awaitable<> ConsumerRunner::hand_over(Gathered gathered) {
     delivered_ = gathered.through;
   } else {
     if (handled > 0) delivered_ = wanted[handled - 1]->seq;
-    oldest_pending_us_ = at_us(*wanted[handled]);
+    note_pending(wanted[handled]->at);
     not_before_ = SteadyTime::now() + (handed.retry_after ? *handed.retry_after : backoff_.next());
   }
   if (handed.error.empty()) backoff_.reset();
   delivery_failure_ = handed.error;
   note_failure(delivery_failure_, "");
+  note_waiting();
   position_ = std::max(position_.load(), delivered_);
   co_await save();
 }
@@ -183,7 +181,7 @@ awaitable<> ConsumerRunner::save() {
 }
 
 awaitable<> ConsumerRunner::wait_for_events(std::optional<std::chrono::milliseconds> tend_after) {
-  oldest_pending_us_ = 0;
+  note_pending(std::nullopt);
   const auto wait = std::min<std::chrono::milliseconds>(tend_after.value_or(kLongestWait), kLongestWait);
   const Mark idle(idle_);
   co_await parts_.feed.wait_beyond(position_, SteadyTime::now() + wait);
@@ -193,6 +191,17 @@ awaitable<> ConsumerRunner::pause(std::chrono::milliseconds delay) {
   const Mark idle(idle_);
   asio::steady_timer timer(home_, delay);
   co_await timer.async_wait(asio::use_awaitable);
+}
+
+void ConsumerRunner::note_pending(std::optional<TimePoint> oldest) {
+  const std::lock_guard lock(mutex_);
+  oldest_pending_ = oldest;
+}
+
+void ConsumerRunner::note_waiting() {
+  const auto waiting = sink_->waiting();
+  const std::lock_guard lock(mutex_);
+  waiting_ = waiting;
 }
 
 void ConsumerRunner::note_failure(std::string delivering, std::string tending) {

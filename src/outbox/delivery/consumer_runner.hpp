@@ -56,8 +56,13 @@ class ConsumerRunner {
   bool lost() const { return lost_; }
   // The claim is valid until then. The runner hands over nothing after that time.
   void renewed(Deadline valid_until) { valid_until_ = valid_until.time_since_epoch().count(); }
-  // When the oldest event happened that is read and not handled; nullopt: there is none.
-  std::optional<TimePoint> oldest_pending() const;
+  // How far the receiver is behind.
+  struct Lag {
+    std::int64_t position = 0;
+    std::optional<TimePoint> oldest_pending;  // when the oldest event happened that is read and not handled
+    Waiting waiting;                          // handled, but not received
+  };
+  Lag lag() const;
 
  private:
   // The next events for the sink. `chunks` own them.
@@ -77,6 +82,8 @@ class ConsumerRunner {
   awaitable<> pause(std::chrono::milliseconds delay);
   bool over() const { return group_.stopping() || lost_; }
   void note_failure(std::string delivering, std::string tending);
+  void note_pending(std::optional<TimePoint> oldest);
+  void note_waiting();
 
   Executor home_;
   Parts parts_;
@@ -97,9 +104,10 @@ class ConsumerRunner {
   std::atomic<std::int64_t> position_;
   std::atomic<Deadline::rep> valid_until_;
   std::atomic<bool> lost_{false};
-  std::atomic<std::int64_t> oldest_pending_us_{0};
   mutable std::mutex mutex_;
-  std::optional<std::string> failure_;  // guarded by mutex_
+  std::optional<TimePoint> oldest_pending_;  // guarded by mutex_
+  Waiting waiting_;                          // guarded by mutex_
+  std::optional<std::string> failure_;       // guarded by mutex_
 };
 
 }  // namespace fencepost::outbox

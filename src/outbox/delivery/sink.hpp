@@ -12,6 +12,7 @@
 #include "outbox/delivery/consumer_store.hpp"
 #include "outbox/feed/log_event.hpp"
 #include "runtime/async.hpp"
+#include "runtime/completion.hpp"
 
 namespace fencepost::outbox {
 
@@ -26,6 +27,12 @@ struct Handed {
 struct Tended {
   std::optional<std::chrono::milliseconds> again_after;  // nullopt: there is nothing to wait for
   std::string error;                                     // why the receiver gets nothing now; empty: it does
+};
+
+// Events behind the consumer's position that the receiver does not have yet, because the sink tries them again later.
+struct Waiting {
+  std::size_t events = 0;
+  std::optional<Deadline> since;  // when the first of them was stored; nullopt: there are none
 };
 
 // Made for one consumer, on the loop that runs the consumer, and used by one coroutine at a time. A method that throws
@@ -44,6 +51,7 @@ class Sink {
   // Work of the sink's own that is due, for example retries. Called between deliveries, and again after `again_after`
   // at the latest. Keep it short: no event is delivered meanwhile.
   virtual awaitable<Tended> tend() { co_return Tended{}; }
+  virtual Waiting waiting() const { return {}; }
 };
 
 // Makes the sink of a claimed consumer, on the loop that will run it. Returns nullptr when the consumer has no settings

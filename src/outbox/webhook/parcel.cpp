@@ -53,6 +53,11 @@ bool ParcelQueue::has(std::int64_t seq) const {
   });
 }
 
+std::optional<Deadline> ParcelQueue::oldest() const {
+  if (parcels_.empty()) return std::nullopt;
+  return std::ranges::min(parcels_, {}, &Parcel::parked_at).parked_at;
+}
+
 void ParcelQueue::remove(Place place) {
   events_ -= place->events.size();
   for (const auto& event : place->events) subjects_.erase(subjects_.find(event.subject));

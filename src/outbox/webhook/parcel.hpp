@@ -52,6 +52,8 @@ class ParcelQueue {
 
   void add(Parcel parcel);
   void remove(Place place);
+  // When the first of them was stored; nullopt: there are none.
+  std::optional<Deadline> oldest() const;
   // The number of events.
   std::size_t size() const { return events_; }
   bool empty() const { return parcels_.empty(); }

@@ -1,5 +1,6 @@
 #include "outbox/webhook/shipment.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
@@ -65,6 +66,7 @@ awaitable<> Shipment::send_one(std::shared_ptr<Shipment> self, std::size_t index
 void Shipment::finish(std::size_t index, Outcome outcome) {
   --active_;
   failures_in_row_ = outcome.kind == Outcome::Kind::kDown ? failures_in_row_ + 1 : 0;
+  retry_after_ = std::max(retry_after_, outcome.retry_after);  // nullopt is less than any
   gone_ = gone_ || outcome.kind == Outcome::Kind::kGone;
   if (outcome.delivered()) {
     for (const auto follower : followers_[index]) {

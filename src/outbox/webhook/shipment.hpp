@@ -38,6 +38,8 @@ class Shipment : public std::enable_shared_from_this<Shipment> {
   std::size_t failures_in_row() const { return failures_in_row_; }
   bool down() const { return failures_in_row_ >= options_.failures_until_down; }
   bool gone() const { return gone_; }
+  // The longest wait that the receiver asked for.
+  std::optional<std::chrono::milliseconds> retry_after() const { return retry_after_; }
 
  private:
   void launch();
@@ -55,6 +57,7 @@ class Shipment : public std::enable_shared_from_this<Shipment> {
   std::size_t active_ = 0;
   std::size_t failures_in_row_;
   bool gone_ = false;
+  std::optional<std::chrono::milliseconds> retry_after_;
   bool abandoned_ = false;
   Completion<bool> done_;
 };

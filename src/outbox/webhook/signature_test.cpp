@@ -13,7 +13,7 @@ TEST(WebhookSignature, is_that_of_the_specification) {
                        24));
   EXPECT_EQ(webhook_secret_text(key).reveal(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
   const auto signature =
-      webhook_signature({key}, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, R"({"test": 2432232314})");
+      webhook_signature({{key}}, {}, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, R"({"test": 2432232314})");
   EXPECT_EQ(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
 }
 
@@ -22,8 +22,11 @@ TEST(WebhookSignature, two_keys_give_two_signatures) {
   const auto a = make_webhook_key(random);
   const auto b = make_webhook_key(random);
   EXPECT_FALSE(a == b);
-  EXPECT_EQ(webhook_signature({a, b}, "id", 1, "x"),
-            webhook_signature({a}, "id", 1, "x") + " " + webhook_signature({b}, "id", 1, "x"));
+  const Deadline now{};
+  EXPECT_EQ(webhook_signature({{a}, {b}}, now, "id", 1, "x"),
+            webhook_signature({{a}}, now, "id", 1, "x") + " " + webhook_signature({{b}}, now, "id", 1, "x"));
+  EXPECT_EQ(webhook_signature({{a}, {b, now}}, now, "id", 1, "x"), webhook_signature({{a}}, now, "id", 1, "x"))
+      << "a key signs until its time has come";
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "http/message.hpp"
 #include "outbox/webhook/address_rules.hpp"
-#include "outbox/webhook/signature.hpp"
 
 namespace fencepost::outbox {
 namespace {
@@ -44,8 +43,8 @@ Outcome::Kind outcome_of_status(unsigned status) {
   return Outcome::Kind::kRefused;
 }
 
-WebhookSender::WebhookSender(Executor executor, std::string url, std::vector<Secret> keys,
-                             const WebhookOptions& options, const Clock& clock)
+WebhookSender::WebhookSender(Executor executor, std::string url, WebhookKeys keys, const WebhookOptions& options,
+                             const Clock& clock)
     : url_(std::move(url)),
       keys_(std::move(keys)),
       clock_(clock),
@@ -54,6 +53,7 @@ WebhookSender::WebhookSender(Executor executor, std::string url, std::vector<Sec
 
 awaitable<Outcome> WebhookSender::send(std::string message_id, std::string body, bool list) {
   Outcome outcome{.at = clock_.now()};
+  const auto began = std::chrono::steady_clock::now();
   const auto timestamp = std::chrono::floor<std::chrono::seconds>(outcome.at).time_since_epoch().count();
   http::ClientRequest request{
       .method = "POST",
@@ -61,11 +61,10 @@ awaitable<Outcome> WebhookSender::send(std::string message_id, std::string body,
       .headers = {{"Content-Type", list ? "application/cloudevents-batch+json" : "application/cloudevents+json"},
                   {"webhook-id", message_id},
                   {"webhook-timestamp", std::to_string(timestamp)},
-                  {"webhook-signature", webhook_signature(keys_, message_id, timestamp, body)}},
+                  {"webhook-signature", webhook_signature(keys_, began, message_id, timestamp, body)}},
       .body = std::move(body),
       .idempotent = true,  // a receiver drops repeats by webhook-id
       .timeout = timeout_};
-  const auto began = std::chrono::steady_clock::now();
   const auto answer = co_await client_.send(std::move(request));
   outcome.latency = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
   if (!answer) {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/secret.hpp"
 #include "http/client.hpp"
 #include "outbox/webhook/options.hpp"
+#include "outbox/webhook/signature.hpp"
 
 namespace fencepost::outbox {
 
@@ -35,7 +35,7 @@ struct Outcome {
 
 class WebhookSender {
  public:
-  WebhookSender(Executor executor, std::string url, std::vector<Secret> keys, const WebhookOptions& options,
+  WebhookSender(Executor executor, std::string url, WebhookKeys keys, const WebhookOptions& options,
                 const Clock& clock);
 
   // `list`: the body is a list of envelopes. Never fails: the outcome says why nothing was delivered.
@@ -43,7 +43,7 @@ class WebhookSender {
 
  private:
   std::string url_;
-  std::vector<Secret> keys_;
+  WebhookKeys keys_;
   const Clock& clock_;
   std::chrono::milliseconds timeout_;
   http::Client client_;

@@ -40,7 +40,7 @@ awaitable<std::unique_ptr<Sink>> WebhookSink::open(Parts parts, Claim claim) {
                                                   std::move(backlog), numbers));
 }
 
-WebhookSink::WebhookSink(Executor home, Parts parts, Claim claim, Webhook webhook, std::vector<Secret> keys,
+WebhookSink::WebhookSink(Executor home, Parts parts, Claim claim, Webhook webhook, WebhookKeys keys,
                          std::vector<Parcel> backlog, DeliveryNumbers numbers)
     : home_(home),
       parts_(parts),
@@ -148,7 +148,7 @@ void WebhookSink::learn(const Shipment& shipment) {
   ++failed_probes_;
   auto probing = parts_.options;
   probing.retry_cap = std::min<std::chrono::milliseconds>(probing.retry_cap, kLongestProbePause);
-  next_probe_ = SteadyTime::now() + retry_delay(failed_probes_, {}, probing, random_);
+  next_probe_ = SteadyTime::now() + retry_delay(failed_probes_, shipment.retry_after(), probing, random_);
 }
 
 void WebhookSink::log_outcome(const Parcel& parcel, const Outcome& outcome, BacklogChange& change) const {

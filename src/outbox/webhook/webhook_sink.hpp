@@ -47,10 +47,11 @@ class WebhookSink final : public Sink {
   awaitable<Handed> deliver(std::vector<const LogEvent*> events) override;
   std::size_t max_batch() const override;
   awaitable<Tended> tend() override;
+  Waiting waiting() const override { return {.events = queue_.size(), .since = queue_.oldest()}; }
 
  private:
-  WebhookSink(Executor home, Parts parts, Claim claim, Webhook webhook, std::vector<Secret> keys,
-              std::vector<Parcel> backlog, DeliveryNumbers numbers);
+  WebhookSink(Executor home, Parts parts, Claim claim, Webhook webhook, WebhookKeys keys, std::vector<Parcel> backlog,
+              DeliveryNumbers numbers);
 
   std::shared_ptr<Shipment> make_shipment(std::vector<Parcel> parcels) const;
   void learn(const Shipment& shipment);

@@ -188,7 +188,8 @@ constexpr Statement kRotateKey{"webhook_rotate_key", R"(
 
 constexpr Statement kKeys{"webhook_keys", R"(
   SELECT secret,
-         CASE WHEN old_secret_until > clock_timestamp() THEN old_secret END AS old_secret
+         CASE WHEN old_secret_until > clock_timestamp() THEN old_secret END AS old_secret,
+         (1000 * extract(epoch FROM old_secret_until - clock_timestamp()))::bigint AS old_secret_ms
     FROM webhook
    WHERE id = $1)"};
 
@@ -204,12 +205,15 @@ awaitable<std::optional<TimePoint>> rotate_webhook_key(pg::Pool& pool, Uuid id, 
   co_return results[0].one().get<TimePoint>("old_secret_until");
 }
 
-awaitable<std::vector<Secret>> webhook_keys(pg::Pool& pool, Uuid id) {
+awaitable<WebhookKeys> webhook_keys(pg::Pool& pool, Uuid id) {
+  const auto asked_at = std::chrono::steady_clock::now();
   const auto rows = co_await pool.query(kKeys, id);
-  std::vector<Secret> keys;
+  WebhookKeys keys;
   for (const auto row : rows) {
-    keys.push_back(secret_of(row.get<pg::Bytes>("secret")));
-    if (!row.is_null("old_secret")) keys.push_back(secret_of(row.get<pg::Bytes>("old_secret")));
+    keys.push_back({secret_of(row.get<pg::Bytes>("secret"))});
+    if (row.is_null("old_secret")) continue;
+    const std::chrono::milliseconds left(row.get<std::int64_t>("old_secret_ms"));
+    keys.push_back({secret_of(row.get<pg::Bytes>("old_secret")), asked_at + left});
   }
   co_return keys;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "outbox/webhook/signature.hpp"
 #include "outbox/webhook/webhook.hpp"
 #include "pg/pool.hpp"
 
@@ -33,6 +34,6 @@ awaitable<std::optional<TimePoint>> rotate_webhook_key(pg::Pool& pool, Uuid id, 
                                                        std::chrono::milliseconds overlap);
 
 // The keys to sign with, the newest first. Empty: there is no such webhook.
-awaitable<std::vector<Secret>> webhook_keys(pg::Pool& pool, Uuid id);
+awaitable<WebhookKeys> webhook_keys(pg::Pool& pool, Uuid id);
 
 }  // namespace fencepost::outbox

@@ -26,6 +26,7 @@ struct Received {
   std::vector<std::string> subjects;
   std::vector<std::string> types;
   unsigned answered = 0;
+  std::chrono::steady_clock::time_point at;
 };
 
 class HttpReceiver {
@@ -98,7 +99,8 @@ class HttpReceiver {
                  .signature = header("webhook-signature"),
                  .content_type = header("Content-Type"),
                  .length = header("Content-Length"),
-                 .body = std::string(request.body())};
+                 .body = std::string(request.body()),
+                 .at = std::chrono::steady_clock::now()};
     const auto document = boost::json::parse(got.body);
     const auto add = [&](const boost::json::value& event) {
       got.events.emplace_back(event.at("id").as_string());
