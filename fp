@@ -17,7 +17,7 @@ packages_libraries=(
   libcrypto++-dev libnats-dev libjemalloc-dev)
 packages_run=(postgresql-15 ca-certificates)
 packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer prometheus nats-server)
-packages_lint=(clang-format-19 clang-tidy-19 shellcheck)
+packages_lint=(clang-format-19 clang-tidy-19 shellcheck python3)
 packages_bench=(libbenchmark-dev nginx-light wrk curl)
 packages_model=(spin clang-19)
 
@@ -413,17 +413,18 @@ cmd_lint() {
   need "to build and check Fencepost" "${packages_lint[@]}" libbenchmark-dev
   check_format
   check_scripts
-  if [[ ${1:-} == --all ]]; then
-    mapfile -t files < <(cpp_files -name '*.cpp')
-  else
-    mapfile -t files < <(changed_sources)
-  fi
-  ((${#files[@]} > 0)) || return 0
+  mapfile -t files < <(changed_sources)
+  [[ ${1:-} == --all ]] || ((${#files[@]} > 0)) || return 0
   # A tree in which each file is compiled on its own. clang-tidy needs no more of it than the precompiled headers.
   build_preset lint --target fencepost_pch fencepost_test_pch
-  say "clang-tidy on ${#files[@]} files"
-  printf '%s\0' "${files[@]}" |
-    xargs -0 -n 1 -P "$(nproc)" clang-tidy-19 -p build/lint --quiet --warnings-as-errors='*'
+  if [[ ${1:-} == --all ]]; then
+    say "clang-tidy on all files"
+    python3 cmake/tidy.py build/lint
+  else
+    say "clang-tidy on ${#files[@]} files"
+    printf '%s\0' "${files[@]}" |
+      xargs -0 -n 1 -P "$(nproc)" clang-tidy-19 -p build/lint --quiet --warnings-as-errors='*'
+  fi
   took
 }
 
