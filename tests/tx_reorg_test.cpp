@@ -130,6 +130,29 @@ TEST(tx_reorg, a_transaction_stuck_after_a_reorg_announces_a_new_list_when_it_is
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);
 }
 
+// The node knows the hashes of its own broadcasts by heart, and matches new blocks against them. A reorg voids that
+// knowledge for the transaction that it undoes and for the one that waits behind it.
+TEST(tx_reorg, what_a_node_remembers_of_its_broadcasts_does_not_mislead_it_after_a_reorg) {
+  TxCluster cluster({.settings = {.confirmations = "3"}, .anvil = {"--no-mining"}});
+  const auto first = cluster.create(0, transfer(signer(0), "m1", 1));
+  ASSERT_TRUE(cluster.becomes(first, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(first, "coalesce(sub_state, '')", "mined")) << cluster.describe();
+  const auto second = cluster.create(0, transfer(signer(0), "m2", 1));
+  ASSERT_TRUE(cluster.becomes(second, "state", "TRACKING")) << cluster.describe();
+
+  cluster.reorg(1);
+  ASSERT_TRUE(cluster.becomes(first, "coalesce(receipt_hash, '')", "")) << cluster.describe();
+  ASSERT_TRUE(is_back(cluster, first)) << cluster.describe();
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(first, "coalesce(sub_state, '')", "mined")) << cluster.describe();
+  ASSERT_TRUE(cluster.becomes(second, "coalesce(sub_state, '')", "mined")) << cluster.describe();
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 2);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox WHERE type = 'TxConfirmed'"), "2");
+}
+
 // Usually the search of a new block finds the transaction. Here the block comes while no node leads the signer, so the
 // worker that checks stuck transactions finds it later.
 TEST(tx_reorg, the_check_of_stuck_transactions_announces_a_new_list_after_a_reorg) {

@@ -222,14 +222,15 @@ TEST(client, bad_answers_are_errors) {
   struct Case {
     std::string name, answer, code;
   };
-  const std::string chunk = "1f4\r\n" + std::string(500, 'x') + "\r\n";
+  std::string three_chunks;
+  for (int i = 0; i < 3; ++i) three_chunks.append("1f4\r\n").append(500, 'x').append("\r\n");
   for (const auto& [name, answer, code] : std::vector<Case>{
            {"nothing", "", "connection_lost"},
            {"garbage", "garbage\r\n\r\n", "bad_response"},
            {"cut head", "HTTP/1.1 200 OK\r\nContent-", "connection_lost"},
            {"cut body", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "connection_lost"},
            {"large body", "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n", "response_too_large"},
-           {"large chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk + chunk,
+           {"large chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + three_chunks,
             "response_too_large"},
            {"large without length", "HTTP/1.1 200 OK\r\n\r\n" + std::string(5000, 'x'), "response_too_large"},
            {"large head", "HTTP/1.1 200 OK\r\nX: " + std::string(5000, 'x') + "\r\n\r\n", "response_too_large"},

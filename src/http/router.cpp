@@ -245,6 +245,7 @@ void Router::add(Route route) {
 
 std::vector<Router::Entry> Router::routes() const {
   std::vector<Entry> entries;
+  entries.reserve(routes_.size());
   for (const auto& route : routes_) entries.push_back({route->verb, route->pattern, route->access.to_string()});
   return entries;
 }

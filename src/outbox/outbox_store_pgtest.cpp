@@ -25,6 +25,7 @@ class OutboxStore : public ::testing::Test {
     const EventCatalog none({});
     const auto events = co_await read_log(pool, none, after_, settled, limit);
     std::vector<std::int64_t> out;
+    out.reserve(events.size());
     for (const auto& event : events) out.push_back(event.seq);
     if (!out.empty()) after_ = out.back();
     co_return out;
@@ -127,6 +128,7 @@ TEST_F(OutboxStore, loses_no_event_of_concurrent_writers) {
       Seqs seqs;
     };
     std::vector<Open> writers;
+    writers.reserve(5);
     for (int i = 0; i < 5; ++i) writers.push_back({Writer(db_.dsn())});
     Seqs committed, seen;
     for (int i = 0; i < 600; ++i) {

@@ -35,8 +35,8 @@ BorrowedConnection::~BorrowedConnection() {
 
 awaitable<> Pool::Line::stand(std::chrono::milliseconds timeout) {
   const auto start = Clock::now();
-  const auto place = tickets_.insert(tickets_.end(), std::make_shared<Completion<bool>>(executor_));
-  const Ticket ticket = *place;
+  const auto ticket = std::make_shared<Completion<bool>>(executor_);
+  const auto place = tickets_.insert(tickets_.end(), ticket);
   waiting_.Increment();
   // On every exit, also by cancellation, the caller leaves the queue. If it was admitted too late to use the
   // connection, the next caller is admitted instead.

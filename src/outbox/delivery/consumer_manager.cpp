@@ -54,6 +54,7 @@ void ConsumerManager::start() {
 awaitable<> ConsumerManager::stop(std::chrono::milliseconds limit) {
   co_await worker_.stop();
   std::vector<std::string> all;
+  all.reserve(served_.size());
   for (const auto& [consumer, served] : served_) all.push_back(consumer);
   co_await stop_runners(all, std::min(options_.stop_grace, limit / 2));
   const auto last = reports();
@@ -176,6 +177,7 @@ awaitable<> ConsumerManager::stop_runners(std::vector<std::string> consumers, st
 
 std::vector<ClaimReport> ConsumerManager::reports() const {
   std::vector<ClaimReport> out;
+  out.reserve(served_.size());
   for (const auto& [consumer, served] : served_) out.push_back(served.runner->report());
   return out;
 }

@@ -37,8 +37,10 @@ bool wants_tls(const NatsOptions& options) {
 
 natsStatus apply_options(natsOptions* to, const NatsOptions& options) {
   std::vector<std::string> urls;
+  urls.reserve(options.urls.size());
   for (const auto& url : options.urls) urls.emplace_back(url.reveal());
   std::vector<const char*> servers;
+  servers.reserve(urls.size());
   for (const auto& url : urls) servers.push_back(url.c_str());
   const auto timeout_ms = options.timeout.count();
 

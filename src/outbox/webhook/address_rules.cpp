@@ -101,7 +101,7 @@ Result<std::string> check_webhook_url(std::string_view url, const WebhookOptions
   if (!tls && parsed->scheme_id() != boost::urls::scheme::http) return bad("expected the scheme https");
   if (parsed->has_userinfo()) return bad("user and password are not allowed; receivers verify the signature");
   if (parsed->has_fragment()) return bad("a fragment is never sent; leave it out");
-  const std::string host = parsed->host_address();
+  std::string host = parsed->host_address();
   if (host.empty()) return bad("it has no host");
   if (!tls && !options.allow_http) {
     return fail(unprocessable("webhook_https_required", "url: expected https; http needs webhooks.allow_http: true"));
