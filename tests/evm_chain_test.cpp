@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "evm/block_follower.hpp"
-#include "evm/dev_accounts.hpp"
 #include "evm/evm_connector.hpp"
-#include "evm/private_key.hpp"
+#include "evm/keys/dev_accounts.hpp"
+#include "evm/keys/private_key.hpp"
 #include "runtime/runtime_test_support.hpp"
 #include "tests/support/anvil.hpp"
 #include "tests/support/postgres.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "evm/private_key.hpp"
+#include "evm/keys/private_key.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/stub_chain_server.hpp"
 #include "tests/support/tx_cluster.hpp"

@@ -15,8 +15,8 @@
 #include "base/random.hpp"
 #include "base/uint256.hpp"
 #include "evm/address.hpp"
-#include "evm/keystore_file.hpp"
-#include "evm/private_key.hpp"
+#include "evm/keys/keystore_file.hpp"
+#include "evm/keys/private_key.hpp"
 
 #include "cli/amount.hpp"
 #include "cli/answer_text.hpp"

@@ -6,7 +6,7 @@
 #include <boost/url/url_view.hpp>
 
 #include "evm/address.hpp"
-#include "evm/private_key.hpp"
+#include "evm/keys/private_key.hpp"
 
 namespace fencepost::config {
 

@@ -11,7 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "evm/dev_accounts.hpp"
+#include "evm/keys/dev_accounts.hpp"
 #include "node/node.hpp"
 #include "pg/embedded_cluster.hpp"
 #include "runtime/log.hpp"

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "evm/ecdsa.hpp"
 #include "evm/keccak.hpp"
+#include "evm/keys/ecdsa.hpp"
 #include "evm/rlp.hpp"
 
 namespace fencepost::evm {

@@ -9,7 +9,7 @@
 #include "base/random.hpp"
 #include "evm/address.hpp"
 #include "evm/keccak.hpp"
-#include "evm/private_key.hpp"
+#include "evm/keys/private_key.hpp"
 #include "evm/rlp.hpp"
 
 namespace fencepost::evm {

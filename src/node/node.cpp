@@ -13,7 +13,7 @@
 #include "base/random.hpp"
 #include "base/uuid.hpp"
 #include "evm/chain.hpp"
-#include "evm/key_ring.hpp"
+#include "evm/keys/key_ring.hpp"
 #include "http/server.hpp"
 #include "identity/api_key_store.hpp"
 #include "identity/key_authenticator.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/uuid.hpp"
 #include "evm/chain.hpp"
-#include "evm/key_ring.hpp"
+#include "evm/keys/key_ring.hpp"
 #include "pg/database.hpp"
 #include "pg/listener.hpp"
 #include "runtime/runtime.hpp"

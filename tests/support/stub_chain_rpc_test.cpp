@@ -7,7 +7,7 @@
 #include <boost/json/parse.hpp>
 
 #include "base/hex.hpp"
-#include "evm/private_key.hpp"
+#include "evm/keys/private_key.hpp"
 #include "evm/revert_reason.hpp"
 
 namespace fencepost::test {

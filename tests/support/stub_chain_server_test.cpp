@@ -6,7 +6,7 @@
 #include "base/json.hpp"
 #include "base/random.hpp"
 #include "evm/evm_connector.hpp"
-#include "evm/private_key.hpp"
+#include "evm/keys/private_key.hpp"
 #include "http/client.hpp"
 #include "tests/support/eventually.hpp"
 

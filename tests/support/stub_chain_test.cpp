@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "evm/private_key.hpp"
+#include "evm/keys/private_key.hpp"
 
 namespace fencepost::test {
 namespace {

@@ -11,7 +11,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "evm/dev_accounts.hpp"
+#include "evm/keys/dev_accounts.hpp"
 #include "http/client.hpp"
 #include "runtime/gather.hpp"
 #include "runtime/read_file.hpp"

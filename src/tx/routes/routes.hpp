@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/uuid.hpp"
-#include "evm/key_ring.hpp"
+#include "evm/keys/key_ring.hpp"
 #include "http/router.hpp"
 #include "pg/database.hpp"
 #include "tx/tx_manager.hpp"

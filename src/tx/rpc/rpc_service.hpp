@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/uuid.hpp"
-#include "evm/key_ring.hpp"
+#include "evm/keys/key_ring.hpp"
 #include "http/auth.hpp"
 #include "pg/database.hpp"
 #include "runtime/metrics.hpp"

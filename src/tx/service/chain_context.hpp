@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "evm/chain.hpp"
-#include "evm/key_ring.hpp"
+#include "evm/keys/key_ring.hpp"
 #include "pg/database.hpp"
 #include "runtime/metrics.hpp"
 #include "runtime/runtime.hpp"

@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/uuid.hpp"
-#include "evm/key_ring.hpp"
+#include "evm/keys/key_ring.hpp"
 #include "pg/database.hpp"
 #include "runtime/metrics.hpp"
 #include "tx/model/managed_tx.hpp"

@@ -1,4 +1,4 @@
-#include "evm/keystore.hpp"
+#include "evm/keys/keystore.hpp"
 
 #include <string>
 

@@ -16,8 +16,8 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "base/secret.hpp"
-#include "evm/keystore_json.hpp"
-#include "evm/private_key.hpp"
+#include "evm/keys/keystore_json.hpp"
+#include "evm/keys/private_key.hpp"
 
 namespace fencepost::evm {
 

@@ -1,4 +1,4 @@
-#include "evm/keystore_file.hpp"
+#include "evm/keys/keystore_file.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "evm/keystore_json.hpp"
+#include "evm/keys/keystore_json.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "evm/private_key.hpp"
+#include "evm/keys/private_key.hpp"
 
 #include <concepts>
 #include <ostream>
@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "evm/address.hpp"
-#include "evm/ecdsa.hpp"
 #include "evm/keccak.hpp"
+#include "evm/keys/ecdsa.hpp"
 
 namespace fencepost::evm {
 namespace {

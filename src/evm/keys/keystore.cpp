@@ -1,4 +1,4 @@
-#include "evm/keystore.hpp"
+#include "evm/keys/keystore.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -10,7 +10,7 @@
 
 #include "evm/address.hpp"
 #include "evm/keccak.hpp"
-#include "evm/wiped.hpp"
+#include "evm/keys/wiped.hpp"
 
 namespace fencepost::evm {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "evm/private_key.hpp"
-#include "evm/signer.hpp"
+#include "evm/keys/private_key.hpp"
+#include "evm/keys/signer.hpp"
 #include "runtime/runtime.hpp"
 
 namespace fencepost::evm {

@@ -1,4 +1,4 @@
-#include "evm/ecdsa.hpp"
+#include "evm/keys/ecdsa.hpp"
 
 #include <algorithm>
 #include <array>

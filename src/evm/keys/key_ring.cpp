@@ -1,4 +1,4 @@
-#include "evm/key_ring.hpp"
+#include "evm/keys/key_ring.hpp"
 
 #include <optional>
 #include <set>
@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "evm/address.hpp"
-#include "evm/keystore_file.hpp"
-#include "evm/local_signer.hpp"
+#include "evm/keys/keystore_file.hpp"
+#include "evm/keys/local_signer.hpp"
 
 namespace fencepost::evm {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "base/error.hpp"
 #include "base/secret.hpp"
-#include "evm/private_key.hpp"
-#include "evm/signer.hpp"
+#include "evm/keys/private_key.hpp"
+#include "evm/keys/signer.hpp"
 #include "runtime/runtime.hpp"
 
 namespace fencepost::evm {

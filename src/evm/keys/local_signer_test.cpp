@@ -1,4 +1,4 @@
-#include "evm/local_signer.hpp"
+#include "evm/keys/local_signer.hpp"
 
 #include <gtest/gtest.h>
 

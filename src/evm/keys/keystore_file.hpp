@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "base/secret.hpp"
-#include "evm/keystore.hpp"
+#include "evm/keys/keystore.hpp"
 
 namespace fencepost::evm {
 

@@ -1,4 +1,4 @@
-#include "evm/dev_accounts.hpp"
+#include "evm/keys/dev_accounts.hpp"
 
 namespace fencepost::evm {
 

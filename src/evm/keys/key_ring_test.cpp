@@ -1,12 +1,12 @@
-#include "evm/key_ring.hpp"
+#include "evm/keys/key_ring.hpp"
 
 #include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "evm/address.hpp"
-#include "evm/dev_accounts.hpp"
-#include "evm/keystore_file.hpp"
+#include "evm/keys/dev_accounts.hpp"
+#include "evm/keys/keystore_file.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace fencepost::evm {

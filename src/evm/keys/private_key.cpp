@@ -1,4 +1,4 @@
-#include "evm/private_key.hpp"
+#include "evm/keys/private_key.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <secp256k1_recovery.h>
 
 #include "base/hex.hpp"
-#include "evm/ecdsa.hpp"
+#include "evm/keys/ecdsa.hpp"
 
 namespace fencepost::evm {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "base/secret.hpp"
+#include "evm/keys/wiped.hpp"
 #include "evm/transaction.hpp"
-#include "evm/wiped.hpp"
 
 namespace fencepost::evm {
 
