@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "evm/block_reply.hpp"
+#include "evm/reply/block_reply.hpp"
 #include "evm/call_error.hpp"
 #include "evm/keccak.hpp"
 

@@ -21,7 +21,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "evm/endpoint_health.hpp"
-#include "evm/rpc_reply.hpp"
+#include "evm/reply/rpc_reply.hpp"
 #include "http/client.hpp"
 #include "runtime/async.hpp"
 #include "runtime/metrics.hpp"

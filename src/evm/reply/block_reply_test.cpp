@@ -1,4 +1,4 @@
-#include "evm/block_reply.hpp"
+#include "evm/reply/block_reply.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

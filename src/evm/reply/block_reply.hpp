@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "evm/chain_connector.hpp"
-#include "evm/rpc_reply.hpp"
+#include "evm/reply/rpc_reply.hpp"
 
 namespace fencepost::evm {
 

@@ -1,4 +1,4 @@
-#include "evm/rpc_reply.hpp"
+#include "evm/reply/rpc_reply.hpp"
 
 #include <algorithm>
 #include <array>
