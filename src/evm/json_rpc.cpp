@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/text.hpp"
+#include "evm/logs/log_refusal.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost::evm {
@@ -49,6 +50,14 @@ std::chrono::seconds retry_after(const http::ClientResponse& response) {
 bool is_refusal(unsigned status) {
   return status >= 500 || status == 401 || status == 402 || status == 403 || status == 404 || status == 407 ||
          status == 408 || status == 429 || (status >= 300 && status < 400);
+}
+
+// The node's answer in the body of such a status when it says that a range of logs is too large: some providers send it
+// with 403 or 500. Nothing for any other body.
+std::optional<RpcOutcome> range_refusal(std::string& body, std::uint64_t id) {
+  auto outcome = parse_single_reply(body, id);
+  if (!outcome || *outcome || !refuses_range(outcome->error().message, outcome->error().data)) return std::nullopt;
+  return std::move(*outcome);
 }
 
 }  // namespace
@@ -234,6 +243,10 @@ JsonRpcClient::Attempt JsonRpcClient::read(http::ClientResponse response, std::u
                                            bool as_batch) const {
   Attempt attempt;
   if (is_refusal(response.status)) {
+    if (auto refused = as_batch ? std::nullopt : range_refusal(response.body, first_id)) {
+      attempt.outcomes.push_back(std::move(*refused));
+      return attempt;
+    }
     attempt.failure =
         unavailable("http_status", fmt::format("HTTP status {}: {}", response.status, quote(response.body, 120)));
     attempt.leave_alone = retry_after(response);

@@ -162,6 +162,38 @@ TEST_F(JsonRpcTest, application_errors_are_answers_and_cause_no_failover) {
   }
 }
 
+TEST_F(JsonRpcTest, a_refused_range_is_an_answer_with_any_http_status) {
+  for (const unsigned status : {200U, 400U, 403U, 413U, 429U, 500U, 503U}) {
+    SCOPED_TRACE(status);
+    ScriptedNode node([=](const boost::json::value& request) {
+      return http::Response::json(status, error_for(request, -32005, "query returned more than 10000 results"));
+    });
+    ScriptedNode other(echo);
+    connect({node.url(), other.url()});
+    const auto value = call("eth_getLogs");
+    ASSERT_FALSE(value);
+    EXPECT_EQ(value.error().code, "rpc_error");
+    EXPECT_EQ(value.error().message, "query returned more than 10000 results");
+    EXPECT_EQ(reach_of(value.error()), Reach::kAnswered);
+    EXPECT_EQ(rpc_->endpoint_status(0).consecutive_failures, 0U);
+    EXPECT_EQ(other.requests(), 0);
+  }
+}
+
+TEST_F(JsonRpcTest, a_quota_is_a_failure_with_any_http_status) {
+  for (const unsigned status : {200U, 403U, 429U, 500U}) {
+    SCOPED_TRACE(status);
+    ScriptedNode node([=](const boost::json::value& request) {
+      return http::Response::json(
+          status, error_for(request, -32005, "daily request count exceeded for block range queries of 10000 results"));
+    });
+    ScriptedNode other(echo);
+    connect({node.url(), other.url()});
+    EXPECT_EQ(call("eth_getLogs")->endpoint(), 1U);
+    EXPECT_EQ(rpc_->endpoint_status(0).consecutive_failures, 1U);
+  }
+}
+
 TEST_F(JsonRpcTest, fails_over_from_failing_endpoints) {
   struct Case {
     std::string name;

@@ -11,6 +11,7 @@
 #include <boost/json/parse.hpp>
 
 #include "base/text.hpp"
+#include "evm/logs/log_refusal.hpp"
 
 namespace fencepost::evm {
 namespace {
@@ -230,9 +231,9 @@ bool means_sick_endpoint(const RpcError& error) {
                                                    "try again later",
                                                    "api key",
                                                    "project id"};
-  // Limits of the call, not of the server: the caller must send a smaller call; another server would refuse it too.
-  constexpr std::array<std::string_view, 6> kAboutTheCall{"more than",     "block range", "gas",
-                                                          "response size", "results",     "revert"};
+  // About the call, not about the server: another server would refuse it too.
+  if (refuses_range(error.message, error.data)) return false;
+  constexpr std::array<std::string_view, 2> kAboutTheCall{"gas", "revert"};
   std::string message = error.message;
   std::ranges::transform(message, message.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto says = [&](std::string_view phrase) { return message.find(phrase) != std::string::npos; };
