@@ -50,6 +50,7 @@ const Codes kNeverAnswered = {
     "blocks_missing",
     "chain_moved",
     "endpoint_syncing",
+    "no_addresses",
     "not_linked",
     "signer_unavailable",
     // Parsers of single values: answered as bad_request or invalid_parameter, with the field.

@@ -9,13 +9,16 @@
 #include "evm/keys/private_key.hpp"
 #include "runtime/runtime_test_support.hpp"
 #include "tests/support/anvil.hpp"
+#include "tests/support/chain_link.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
 
 namespace fencepost::evm {
 namespace {
 
+using test::ChainLink;
 using test::comes_true;
+using test::with_chain;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
@@ -53,50 +56,17 @@ std::string hash(const Wanted& wanted) {
   return to_hex0x(sign(wanted).hash);
 }
 
-// A client of a chain, on the loop of the test's coroutine.
-struct Link {
-  Link(Executor executor, std::vector<std::string> urls)
-      : http(executor, {}), rpc(http, std::move(urls), {}, clock, random, metrics), connector(rpc, 31337) {}
-
-  // Calls a method that only development chains have.
-  awaitable<RpcValue> ask(std::string method, boost::json::array params = {}) {
-    RpcCall call{std::move(method), std::move(params)};
-    auto answer = co_await rpc.call(std::move(call));
-    if (!answer) throw Exception(answer.error());
-    co_return std::move(*answer);
-  }
-  awaitable<SubmitClass> submit(Wanted wanted) {
-    std::vector<std::string> one{raw(wanted)};
-    const auto results = co_await connector.send(std::move(one));
-    co_return results.front().outcome;
-  }
-  awaitable<Block> head() {
-    auto block = co_await connector.block(BlockTag::kLatest, std::nullopt);
-    if (!block) throw Exception(block.error());
-    co_return std::move(*block);
-  }
-
-  SystemClock clock;
-  SeededRandom random{1};
-  Metrics metrics;
-  http::Client http;
-  JsonRpcClient rpc;
-  EvmConnector connector;
-};
-
-void with_chain(const test::Anvil& anvil, const std::function<awaitable<>(Link&)>& body) {
-  test::on_loop([&]() -> awaitable<> {
-    const auto executor = co_await this_executor();
-    Link link(executor, {anvil.url()});
-    co_await body(link);
-  });
+awaitable<SubmitClass> submit(ChainLink& link, Wanted wanted) {
+  std::vector<std::string> one{raw(wanted)};
+  const auto results = co_await link.connector.send(std::move(one));
+  co_return results.front().outcome;
 }
 
 TEST(evm_chain, anvils_submit_errors_are_classified) {
   const test::Anvil anvil({"--no-mining"});
-  with_chain(anvil, [](Link& link) -> awaitable<> {
+  with_chain(anvil, [](ChainLink& link) -> awaitable<> {
     const auto says = [&](Wanted wanted, SubmitClass expected) -> awaitable<> {
-      const auto outcome = co_await link.submit(wanted);
+      const auto outcome = co_await submit(link, wanted);
       EXPECT_EQ(to_string(outcome), to_string(expected));
     };
     co_await says({}, SubmitClass::kAccepted);
@@ -118,7 +88,7 @@ TEST(evm_chain, anvils_submit_errors_are_classified) {
 
 TEST(evm_chain, a_batch_of_transactions_is_followed_to_its_receipts) {
   const test::Anvil anvil({"--no-mining"});
-  with_chain(anvil, [](Link& link) -> awaitable<> {
+  with_chain(anvil, [](ChainLink& link) -> awaitable<> {
     auto& chain = link.connector;
     std::vector<std::string> raws;
     std::vector<std::string> hashes;
@@ -163,7 +133,7 @@ TEST(evm_chain, a_batch_of_transactions_is_followed_to_its_receipts) {
 
 TEST(evm_chain, the_queries_of_a_node_are_answered) {
   const test::Anvil anvil;
-  with_chain(anvil, [](Link& link) -> awaitable<> {
+  with_chain(anvil, [](ChainLink& link) -> awaitable<> {
     auto& chain = link.connector;
     co_await link.ask("anvil_mine", {"0x50"});
     EXPECT_EQ((co_await link.head()).header.number, 80);
@@ -177,13 +147,13 @@ TEST(evm_chain, the_queries_of_a_node_are_answered) {
     EXPECT_EQ(co_await chain.syncing(std::nullopt), false);
     CallRequest transfer{.from = account(0), .to = account(1), .value = 1};
     EXPECT_EQ(co_await chain.estimate_gas(transfer), Uint256(21'000));
-    EXPECT_EQ(co_await chain.call(transfer), Bytes{});
+    EXPECT_EQ(co_await chain.call(transfer, std::nullopt, std::nullopt), Bytes{});
   });
 }
 
 TEST(evm_chain, a_real_revert_gives_its_reason) {
   const test::Anvil anvil;
-  with_chain(anvil, [](Link& link) -> awaitable<> {
+  with_chain(anvil, [](ChainLink& link) -> awaitable<> {
     // Init code that reverts with the 100 bytes after it: Error("nope").
     const std::string error =
         "08c379a0"
@@ -195,11 +165,11 @@ TEST(evm_chain, a_real_revert_gives_its_reason) {
     EXPECT_EQ(estimate.error().code, "would_revert");
     EXPECT_THAT(estimate.error().to_string(), HasSubstr("revertReason=nope"));
     EXPECT_THAT(estimate.error().to_string(), HasSubstr("revertData=0x" + error));
-    EXPECT_EQ((co_await link.connector.call(creation)).error().code, "would_revert");
+    EXPECT_EQ((co_await link.connector.call(creation, std::nullopt, std::nullopt)).error().code, "would_revert");
     creation.data = "0xfe";
     EXPECT_EQ((co_await link.connector.estimate_gas(creation)).error().code, "would_revert");
     CallRequest beggar{.from = "0x" + std::string(40, '1'), .to = account(1), .value = Uint256(1) << 100};
-    EXPECT_EQ((co_await link.connector.call(beggar)).error().code, "insufficient_funds");
+    EXPECT_EQ((co_await link.connector.call(beggar, std::nullopt, std::nullopt)).error().code, "insufficient_funds");
   });
 }
 
@@ -226,12 +196,12 @@ struct Listener {
 
 class FollowedChain : public ::testing::Test {
  protected:
-  using Body = std::function<awaitable<>(Link&, BlockFollower&, Listener&)>;
+  using Body = std::function<awaitable<>(ChainLink&, BlockFollower&, Listener&)>;
 
   void follow(std::vector<std::string> urls, const Body& body) {
     test::with_pool(db_.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
       const auto executor = co_await this_executor();
-      Link link(executor, urls);
+      ChainLink link(executor, urls);
       PgHeaderStore store(pool);
       BlockFollower follower(executor, link.connector, store, link.clock,
                              {.poll_interval = 5ms, .window = 64, .believe_lower_after = 3, .ask_others_after = 5},
@@ -250,7 +220,7 @@ class FollowedChain : public ::testing::Test {
     });
   }
   // Waits until the follower and its listener are at the chain's head; false if that takes too long.
-  static awaitable<bool> arrives(Link& link, BlockFollower& follower, Listener& listener) {
+  static awaitable<bool> arrives(ChainLink& link, BlockFollower& follower, Listener& listener) {
     const auto head = co_await link.head();
     co_return co_await comes_true([&] {
       return !follower.window().empty() && *follower.window().head() == head.header && !listener.chain.empty() &&
@@ -263,10 +233,10 @@ class FollowedChain : public ::testing::Test {
 
 TEST_F(FollowedChain, blocks_and_their_transactions_arrive) {
   const test::Anvil anvil;
-  follow({anvil.url()}, [this](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
+  follow({anvil.url()}, [this](ChainLink& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     for (std::uint64_t nonce = 0; nonce < 5; ++nonce) {
-      EXPECT_EQ(co_await link.submit({.nonce = nonce}), SubmitClass::kAccepted);
+      EXPECT_EQ(co_await submit(link, {.nonce = nonce}), SubmitClass::kAccepted);
     }
     EXPECT_TRUE(co_await comes_true([&] { return listener.transactions.size() == 5; }));
     for (std::uint64_t nonce = 0; nonce < 5; ++nonce) EXPECT_EQ(listener.transactions[nonce], hash({.nonce = nonce}));
@@ -282,7 +252,7 @@ TEST_F(FollowedChain, blocks_and_their_transactions_arrive) {
 
 TEST_F(FollowedChain, a_reorg_is_followed) {
   const test::Anvil anvil;
-  follow({anvil.url()}, [this](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
+  follow({anvil.url()}, [this](ChainLink& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     co_await link.ask("anvil_mine", {"0x14"});
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     const auto old_head = listener.chain.back();
@@ -297,14 +267,14 @@ TEST_F(FollowedChain, a_reorg_is_followed) {
 
 TEST_F(FollowedChain, a_chain_that_is_reverted_to_a_snapshot_is_followed_when_it_grows_again) {
   const test::Anvil anvil;
-  follow({anvil.url()}, [](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
+  follow({anvil.url()}, [](ChainLink& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     co_await link.ask("anvil_mine", {"0xa"});
     const auto snapshot = co_await link.ask("evm_snapshot");
     co_await link.ask("anvil_mine", {"0xa"});
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     EXPECT_EQ(listener.chain.back().number, 20);
     co_await link.ask("evm_revert", {*snapshot.as_string()});
-    EXPECT_EQ(co_await link.submit({}), SubmitClass::kAccepted);
+    EXPECT_EQ(co_await submit(link, {}), SubmitClass::kAccepted);
     EXPECT_TRUE(co_await comes_true([&] { return listener.chain.back().number == 11; }));
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     EXPECT_EQ(listener.reorgs, std::vector<std::int64_t>{10});
@@ -316,7 +286,7 @@ TEST_F(FollowedChain, a_new_chain_at_the_second_endpoint_is_noticed_when_the_fir
   // Two chains started in the same second would have the same genesis.
   test::Anvil first({"--timestamp", "1800000000"});
   const test::Anvil second({"--timestamp", "1800000100"});
-  follow({first.url(), second.url()}, [&](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
+  follow({first.url(), second.url()}, [&](ChainLink& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     co_await link.ask("anvil_mine", {"0x5"});
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     first.kill();
@@ -333,15 +303,15 @@ TEST_F(FollowedChain, a_new_chain_at_the_second_endpoint_is_noticed_when_the_fir
 TEST_F(FollowedChain, a_restarted_follower_continues_at_the_stored_block) {
   const test::Anvil anvil;
   const auto mine = [&](const char* blocks) {
-    with_chain(anvil, [blocks](Link& link) -> awaitable<> { co_await link.ask("anvil_mine", {blocks}); });
+    with_chain(anvil, [blocks](ChainLink& link) -> awaitable<> { co_await link.ask("anvil_mine", {blocks}); });
   };
   mine("0x64");
-  follow({anvil.url()}, [](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
+  follow({anvil.url()}, [](ChainLink& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     EXPECT_EQ(listener.chain.front().number, 37);
   });
   mine("0xc8");
-  follow({anvil.url()}, [](Link& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
+  follow({anvil.url()}, [](ChainLink& link, BlockFollower& follower, Listener& listener) -> awaitable<> {
     EXPECT_TRUE(co_await arrives(link, follower, listener));
     EXPECT_EQ(listener.chain.front().number, 101) << "blocks mined between the runs are missing";
     EXPECT_EQ(listener.chain.back().number, 300);

@@ -7,15 +7,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/hex.hpp"
 #include "base/uint256.hpp"
 #include "evm/json_rpc.hpp"
+#include "evm/logs/bloom.hpp"
 #include "evm/submit_class.hpp"
 #include "runtime/async.hpp"
 
@@ -28,9 +31,14 @@ struct BlockHeader {
   std::string hash;
   std::string parent_hash;
   std::int64_t timestamp = 0;
-  std::optional<Uint256> base_fee;  // none before EIP-1559
+  std::optional<Uint256> base_fee;          // none before EIP-1559
+  std::shared_ptr<const Bloom> logs_bloom;  // null: unknown, as in a header out of the database
 
-  friend bool operator==(const BlockHeader&, const BlockHeader&) = default;
+  // Ignores the bloom: the hash covers it, and it is not always there.
+  friend bool operator==(const BlockHeader& a, const BlockHeader& b) {
+    return std::tie(a.number, a.hash, a.parent_hash, a.timestamp, a.base_fee) ==
+           std::tie(b.number, b.hash, b.parent_hash, b.timestamp, b.base_fee);
+  }
 };
 
 struct Block {
@@ -52,6 +60,30 @@ struct Receipt {
   std::size_t endpoint = 0;
 };
 
+struct Log {
+  std::string address;
+  std::vector<std::string> topics;  // at most four
+  std::string data = "0x";
+  std::string tx_hash;
+  std::string block_hash;
+  std::int64_t block_number = 0;
+  std::int64_t log_index = 0;                   // within the block
+  std::optional<std::int64_t> block_timestamp;  // not every node gives it
+
+  friend bool operator==(const Log&, const Log&) = default;
+};
+
+// The logs of a range of blocks, as one endpoint has them.
+struct Logs {
+  std::vector<Log> logs;  // sorted by block and index
+  std::size_t endpoint = 0;
+};
+
+struct HeadNumber {
+  std::int64_t number = 0;
+  std::size_t endpoint = 0;
+};
+
 // An endpoint's view of a transaction, mined or not.
 struct TransactionInfo {
   std::string hash;
@@ -65,7 +97,7 @@ struct TransactionInfo {
 
 // A call or a transaction to be estimated.
 struct CallRequest {
-  std::string from;
+  std::string from;               // empty: not sent; the node then calls from the zero address
   std::optional<std::string> to;  // none: creates a contract
   Uint256 value;
   std::string data = "0x";
@@ -100,6 +132,22 @@ class ChainConnector {
   virtual awaitable<Result<std::vector<Block>>> blocks(std::int64_t first, std::size_t count,
                                                        Endpoint endpoint = {}) = 0;
   virtual awaitable<Result<std::optional<Block>>> block_by_hash(std::string hash, Endpoint endpoint = {}) = 0;
+  // One answer for each hash, in order; nothing when the endpoint does not have the block.
+  virtual awaitable<std::vector<Result<std::optional<BlockHeader>>>> headers_by_hash(std::vector<std::string> hashes,
+                                                                                     Endpoint endpoint = {}) = 0;
+  // The number of the newest block, and the endpoint that has it.
+  virtual awaitable<Result<HeadNumber>> head_number(Endpoint endpoint = {}) = 0;
+
+  // The logs of the contracts in that very block, sorted by index. `bad_rpc_result` when the endpoint does not have the
+  // block: an empty answer would look like a block without logs. Requires, also for logs_in_range: at least one
+  // address, in stored form; nodes refuse more than some hundred.
+  virtual awaitable<Result<std::vector<Log>>> logs_in_block(std::string block_hash, std::vector<std::string> addresses,
+                                                            Endpoint endpoint = {}) = 0;
+  // The logs of the contracts in the blocks first … last, by one request. An endpoint that has not reached `last`
+  // answers with what it has and no error: call head_number first, and pass the endpoint that gave it. An error may
+  // mean that the range is too large (evm/logs/log_refusal.hpp).
+  virtual awaitable<Result<Logs>> logs_in_range(std::int64_t first, std::int64_t last,
+                                                std::vector<std::string> addresses, Endpoint endpoint = {}) = 0;
 
   // The receipts of the `tx_hashes` that are in the block, in any order; each is checked to name that block. A missing
   // receipt means that the endpoint does not see the transaction in that block, or no longer has the block.
@@ -111,6 +159,9 @@ class ChainConnector {
                                                                           Endpoint endpoint = {}) = 0;
   virtual awaitable<Result<std::optional<TransactionInfo>>> transaction(std::string tx_hash,
                                                                         Endpoint endpoint = {}) = 0;
+  // One answer for each hash, in order; nothing when the endpoint does not know the transaction.
+  virtual awaitable<std::vector<Result<std::optional<TransactionInfo>>>> transactions(
+      std::vector<std::string> tx_hashes, Endpoint endpoint = {}) = 0;
 
   // Broadcasts signed transactions ("0x…") in this order; one result for each.
   virtual awaitable<std::vector<SendResult>> send(std::vector<std::string> raw) = 0;
@@ -127,7 +178,16 @@ class ChainConnector {
   // Errors: kUnprocessable `would_revert` with the decoded reason in the message and `revertReason`, `revertData` in
   // the context; kUnprocessable `insufficient_funds`; otherwise as JsonRpcClient::call.
   virtual awaitable<Result<Uint256>> estimate_gas(CallRequest call) = 0;
-  virtual awaitable<Result<Bytes>> call(CallRequest call) = 0;
+  // At the end of that block; none: of the latest block.
+  virtual awaitable<Result<Bytes>> call(CallRequest call, std::optional<std::int64_t> block_number = {},
+                                        Endpoint endpoint = {}) = 0;
+  // One answer for each call, in order.
+  virtual awaitable<std::vector<Result<Bytes>>> calls(std::vector<CallRequest> calls,
+                                                      std::optional<std::int64_t> block_number = {},
+                                                      Endpoint endpoint = {}) = 0;
+  // The code of an account at the end of that block, or of the latest block; empty when it is not a contract.
+  virtual awaitable<Result<Bytes>> code(std::string address, std::optional<std::int64_t> block_number = {},
+                                        Endpoint endpoint = {}) = 0;
 
   // The last `block_count` blocks.
   virtual awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile) = 0;

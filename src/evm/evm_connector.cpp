@@ -7,12 +7,19 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "evm/reply/block_reply.hpp"
 #include "evm/call_error.hpp"
+#include "evm/connector_read.hpp"
 #include "evm/keccak.hpp"
+#include "evm/reply/block_reply.hpp"
 
 namespace fencepost::evm {
 namespace {
+
+using detail::hex;
+using detail::mismatched_result;
+using detail::read;
+using detail::read_all;
+using detail::require_hashes;
 
 constexpr std::size_t kMaxSendBytes = 1024 * 1024;  // of raw transactions in one request
 
@@ -20,14 +27,6 @@ constexpr std::size_t kMaxSendBytes = 1024 * 1024;  // of raw transactions in on
 constexpr std::size_t kFewReceipts = 8;
 // Blocks requested in one batch.
 constexpr std::size_t kBlocksAtOnce = 50;
-
-Error mismatched_result(std::string message) {
-  return unavailable("bad_rpc_result", std::move(message));
-}
-
-std::string hex(std::int64_t number) {
-  return fmt::format("0x{:x}", number);
-}
 
 std::string_view name_of(BlockTag tag) {
   switch (tag) {
@@ -51,25 +50,11 @@ bool means_no_such_method(const Error& error) {
 }
 
 boost::json::object call_object(const CallRequest& call) {
-  boost::json::object object{{"from", call.from}, {"value", to_quantity(call.value)}, {"data", call.data}};
+  boost::json::object object{{"value", to_quantity(call.value)}, {"data", call.data}};
+  if (!call.from.empty()) object["from"] = call.from;
   if (call.to) object["to"] = *call.to;
   if (call.gas) object["gas"] = to_quantity(*call.gas);
   return object;
-}
-
-// Parses a successful answer with `parse`; passes an error on unchanged.
-template <class Parse>
-auto read(Result<RpcValue> answer, Parse parse) -> decltype(parse(*answer)) {
-  if (!answer) return fail(std::move(answer.error()));
-  return parse(*answer);
-}
-
-template <class Parse>
-auto read_all(std::vector<Result<RpcValue>> answers, Parse parse) {
-  std::vector<decltype(parse(*answers.front()))> results;
-  results.reserve(answers.size());
-  for (auto& answer : answers) results.push_back(read(std::move(answer), parse));
-  return results;
 }
 
 std::vector<Receipt> in_block(std::vector<Receipt> receipts, const std::string& block_hash) {
@@ -119,9 +104,15 @@ awaitable<std::vector<Result<RpcValue>>> EvmConnector::ask_all(std::vector<RpcCa
   co_return answers;
 }
 
+Result<std::optional<Block>> EvmConnector::read_block(Result<RpcValue> answer) const {
+  auto block = read(std::move(answer), parse_block);
+  if (block && *block && !bloom_covers_all_logs(chain_id_)) (*block)->header.logs_bloom.reset();
+  return block;
+}
+
 awaitable<Result<Block>> EvmConnector::block(BlockTag tag, Endpoint endpoint) {
   auto answer = co_await ask("eth_getBlockByNumber", {name_of(tag), false}, endpoint);
-  auto block = read(std::move(answer), parse_block);
+  auto block = read_block(std::move(answer));
   if (!block) co_return fail(std::move(block.error()));
   if (!*block) {
     co_return fail(Error{
@@ -141,7 +132,7 @@ awaitable<Result<std::vector<Block>>> EvmConnector::blocks(std::int64_t first, s
     }
     auto answers = co_await ask_all(std::move(calls), endpoint);
     for (auto& answer : answers) {
-      auto block = read(std::move(answer), parse_block);
+      auto block = read_block(std::move(answer));
       const auto wanted = first + static_cast<std::int64_t>(found.size());
       if (block && *block && (*block)->header.number != wanted) {
         block = fail(mismatched_result(fmt::format("asked for block {}, got {}", wanted, (*block)->header.number)));
@@ -158,7 +149,7 @@ awaitable<Result<std::vector<Block>>> EvmConnector::blocks(std::int64_t first, s
 
 awaitable<Result<std::optional<Block>>> EvmConnector::block_by_hash(std::string hash, Endpoint endpoint) {
   auto answer = co_await ask("eth_getBlockByHash", {hash, false}, endpoint);
-  auto block = read(std::move(answer), parse_block);
+  auto block = read_block(std::move(answer));
   if (block && *block && (*block)->header.hash != hash) {
     co_return fail(mismatched_result(fmt::format("asked for block {}, got {}", hash, (*block)->header.hash)));
   }
@@ -214,22 +205,25 @@ awaitable<std::vector<Result<std::optional<Receipt>>>> EvmConnector::receipts(st
   for (const auto& hash : tx_hashes) calls.push_back({"eth_getTransactionReceipt", {hash}});
   auto answers = co_await ask_all(std::move(calls), endpoint);
   auto results = read_all(std::move(answers), parse_receipt);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    auto& result = results[i];
-    if (!result || !*result || (*result)->tx_hash == tx_hashes[i]) continue;
-    result = fail(mismatched_result(
-        fmt::format("asked for the receipt of {}, got the receipt of {}", tx_hashes[i], (*result)->tx_hash)));
-  }
+  require_hashes(results, tx_hashes, "the receipt of", [](const Receipt& receipt) { return receipt.tx_hash; });
   co_return results;
 }
 
 awaitable<Result<std::optional<TransactionInfo>>> EvmConnector::transaction(std::string tx_hash, Endpoint endpoint) {
-  auto answer = co_await ask("eth_getTransactionByHash", {tx_hash}, endpoint);
-  auto info = read(std::move(answer), parse_transaction);
-  if (info && *info && (*info)->hash != tx_hash) {
-    co_return fail(mismatched_result(fmt::format("asked for transaction {}, got {}", tx_hash, (*info)->hash)));
-  }
-  co_return info;
+  std::vector<std::string> one{std::move(tx_hash)};
+  auto results = co_await transactions(std::move(one), endpoint);
+  co_return std::move(results.front());
+}
+
+awaitable<std::vector<Result<std::optional<TransactionInfo>>>> EvmConnector::transactions(
+    std::vector<std::string> tx_hashes, Endpoint endpoint) {
+  std::vector<RpcCall> calls;
+  calls.reserve(tx_hashes.size());
+  for (const auto& hash : tx_hashes) calls.push_back({"eth_getTransactionByHash", {hash}});
+  auto answers = co_await ask_all(std::move(calls), endpoint);
+  auto results = read_all(std::move(answers), parse_transaction);
+  require_hashes(results, tx_hashes, "transaction", [](const TransactionInfo& info) { return info.hash; });
+  co_return results;
 }
 
 awaitable<std::vector<SendResult>> EvmConnector::send(std::vector<std::string> raw) {
@@ -279,10 +273,31 @@ awaitable<Result<Uint256>> EvmConnector::estimate_gas(CallRequest call) {
   co_return parse_uint256_result(*answer);
 }
 
-awaitable<Result<Bytes>> EvmConnector::call(CallRequest call) {
-  auto answer = co_await ask("eth_call", {call_object(call), "latest"}, std::nullopt);
-  if (!answer) co_return fail(call_error(std::move(answer.error())));
-  co_return parse_bytes_result(*answer);
+awaitable<Result<Bytes>> EvmConnector::call(CallRequest call, std::optional<std::int64_t> block_number,
+                                            Endpoint endpoint) {
+  std::vector<CallRequest> one;
+  one.push_back(std::move(call));
+  auto results = co_await calls(std::move(one), block_number, endpoint);
+  co_return std::move(results.front());
+}
+
+awaitable<std::vector<Result<Bytes>>> EvmConnector::calls(std::vector<CallRequest> wanted,
+                                                          std::optional<std::int64_t> block_number, Endpoint endpoint) {
+  const auto at = detail::block_parameter(block_number);
+  std::vector<RpcCall> questions;
+  questions.reserve(wanted.size());
+  for (const auto& call : wanted) questions.push_back({"eth_call", {call_object(call), at}});
+  auto answers = co_await ask_all(std::move(questions), endpoint);
+  for (auto& answer : answers) {
+    if (!answer) answer = fail(call_error(std::move(answer.error())));
+  }
+  co_return read_all(std::move(answers), parse_bytes_result);
+}
+
+awaitable<Result<Bytes>> EvmConnector::code(std::string address, std::optional<std::int64_t> block_number,
+                                            Endpoint endpoint) {
+  auto answer = co_await ask("eth_getCode", {address, detail::block_parameter(block_number)}, endpoint);
+  co_return read(std::move(answer), parse_bytes_result);
 }
 
 awaitable<Result<FeeHistory>> EvmConnector::fee_history(std::uint32_t block_count, double percentile) {

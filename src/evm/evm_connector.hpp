@@ -5,6 +5,8 @@
 //   receipts          of few transactions are requested one by one in a batch, of many by eth_getBlockReceipts where
 //                     the endpoint has that method. When the endpoint of receipts_in_block does not answer, another
 //                     one's receipts are used if it has all of them in that very block
+//   logs              are waited for longer than other answers, so that a node's own time limit comes first. No logs
+//                     in a block are believed of an endpoint only if it has the block
 //   send              is one batch. Servers mostly process a batch in order, but not always: a pool that refuses gaps
 //                     may answer nonce_too_high for a transaction that has overtaken another
 #pragma once
@@ -27,18 +29,31 @@ class EvmConnector final : public ChainConnector {
   awaitable<Result<Block>> block(BlockTag tag, Endpoint endpoint) override;
   awaitable<Result<std::vector<Block>>> blocks(std::int64_t first, std::size_t count, Endpoint endpoint) override;
   awaitable<Result<std::optional<Block>>> block_by_hash(std::string hash, Endpoint endpoint) override;
+  awaitable<std::vector<Result<std::optional<BlockHeader>>>> headers_by_hash(std::vector<std::string> hashes,
+                                                                             Endpoint endpoint) override;
+  awaitable<Result<HeadNumber>> head_number(Endpoint endpoint) override;
+  awaitable<Result<std::vector<Log>>> logs_in_block(std::string block_hash, std::vector<std::string> addresses,
+                                                    Endpoint endpoint) override;
+  awaitable<Result<Logs>> logs_in_range(std::int64_t first, std::int64_t last, std::vector<std::string> addresses,
+                                        Endpoint endpoint) override;
   awaitable<Result<std::vector<Receipt>>> receipts_in_block(std::string block_hash, std::vector<std::string> tx_hashes,
                                                             std::size_t endpoint) override;
   awaitable<std::vector<Result<std::optional<Receipt>>>> receipts(std::vector<std::string> tx_hashes,
                                                                   Endpoint endpoint) override;
   awaitable<Result<std::optional<TransactionInfo>>> transaction(std::string tx_hash, Endpoint endpoint) override;
+  awaitable<std::vector<Result<std::optional<TransactionInfo>>>> transactions(std::vector<std::string> tx_hashes,
+                                                                              Endpoint endpoint) override;
   awaitable<std::vector<SendResult>> send(std::vector<std::string> raw) override;
   awaitable<std::vector<Result<std::int64_t>>> nonces(std::vector<std::string> addresses, NonceTag tag,
                                                       Endpoint endpoint) override;
   awaitable<Result<std::int64_t>> nonce_at(std::string address, std::int64_t block_number, Endpoint endpoint) override;
   awaitable<std::vector<Result<Uint256>>> balances(std::vector<std::string> addresses) override;
   awaitable<Result<Uint256>> estimate_gas(CallRequest call) override;
-  awaitable<Result<Bytes>> call(CallRequest call) override;
+  awaitable<Result<Bytes>> call(CallRequest call, std::optional<std::int64_t> block_number, Endpoint endpoint) override;
+  awaitable<std::vector<Result<Bytes>>> calls(std::vector<CallRequest> wanted, std::optional<std::int64_t> block_number,
+                                              Endpoint endpoint) override;
+  awaitable<Result<Bytes>> code(std::string address, std::optional<std::int64_t> block_number,
+                                Endpoint endpoint) override;
   awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile) override;
   awaitable<Result<Uint256>> gas_price() override;
   awaitable<Result<bool>> syncing(Endpoint endpoint) override;
@@ -48,8 +63,13 @@ class EvmConnector final : public ChainConnector {
 
  private:
   awaitable<Result<RpcValue>> ask(std::string method, boost::json::array params, Endpoint endpoint);
+  // eth_getLogs with a filter for those contracts and the given blocks. Throws Exception `no_addresses`.
+  awaitable<Result<RpcValue>> ask_logs(boost::json::object blocks, const std::vector<std::string>& addresses,
+                                       Endpoint endpoint);
   // A single call is not sent as a batch: not every server accepts batches.
   awaitable<std::vector<Result<RpcValue>>> ask_all(std::vector<RpcCall> calls, Endpoint endpoint);
+  // Without a bloom on a chain whose blooms do not cover all logs.
+  Result<std::optional<Block>> read_block(Result<RpcValue> answer) const;
   // Nothing when the endpoint does not have the method or does not find the block.
   awaitable<Result<std::optional<std::vector<Receipt>>>> block_receipts(const std::string& block_hash,
                                                                         const std::vector<std::string>& tx_hashes,

@@ -38,6 +38,7 @@ class FakeChain : public ChainConnector {
     bool syncing = false;
     bool wrong_chain = false;
     std::int64_t oldest = 0;  // blocks below are gone
+    std::vector<Log> logs;    // any order; those of blocks that the chain does not have are not served
   };
 
   explicit FakeChain(std::size_t endpoints = 1) : nodes(endpoints) {}
@@ -87,6 +88,34 @@ class FakeChain : public ChainConnector {
   awaitable<Result<bool>> syncing(Endpoint endpoint) override { co_return nodes[endpoint.value_or(0)].syncing; }
 
   awaitable<Result<std::optional<Block>>> block_by_hash(std::string, Endpoint) override { co_return fail(unused()); }
+  awaitable<std::vector<Result<std::optional<BlockHeader>>>> headers_by_hash(std::vector<std::string> hashes,
+                                                                             Endpoint) override {
+    co_return std::vector<Result<std::optional<BlockHeader>>>(hashes.size(), fail(unused()));
+  }
+  awaitable<Result<HeadNumber>> head_number(Endpoint endpoint) override {
+    if (!endpoint) endpoint = preferred();
+    if (!endpoint || nodes[*endpoint].down) co_return fail(unavailable("rpc_unavailable", "no endpoint answered"));
+    co_return HeadNumber{nodes[*endpoint].chain.back().header.number, *endpoint};
+  }
+  awaitable<Result<std::vector<Log>>> logs_in_block(std::string block_hash, std::vector<std::string> addresses,
+                                                    Endpoint endpoint) override {
+    if (!endpoint) endpoint = preferred();
+    if (!endpoint || nodes[*endpoint].down) co_return fail(unavailable("rpc_unavailable", "no endpoint answered"));
+    const auto& node = nodes[*endpoint];
+    if (std::ranges::find(node.chain, block_hash, [](const Block& block) { return block.header.hash; }) ==
+        node.chain.end()) {
+      co_return fail(unavailable("bad_rpc_result", "the endpoint does not have the block"));
+    }
+    co_return logs_of(node, addresses, [&](const Log& log) { return log.block_hash == block_hash; });
+  }
+  awaitable<Result<Logs>> logs_in_range(std::int64_t first, std::int64_t last, std::vector<std::string> addresses,
+                                        Endpoint endpoint) override {
+    if (!endpoint) endpoint = preferred();
+    if (!endpoint || nodes[*endpoint].down) co_return fail(unavailable("rpc_unavailable", "no endpoint answered"));
+    auto logs = logs_of(nodes[*endpoint], addresses,
+                        [&](const Log& log) { return log.block_number >= first && log.block_number <= last; });
+    co_return Logs{std::move(logs), *endpoint};
+  }
   awaitable<Result<std::vector<Receipt>>> receipts_in_block(std::string, std::vector<std::string>,
                                                             std::size_t) override {
     co_return fail(unused());
@@ -97,6 +126,10 @@ class FakeChain : public ChainConnector {
   awaitable<Result<std::optional<TransactionInfo>>> transaction(std::string, Endpoint) override {
     co_return fail(unused());
   }
+  awaitable<std::vector<Result<std::optional<TransactionInfo>>>> transactions(std::vector<std::string> hashes,
+                                                                              Endpoint) override {
+    co_return std::vector<Result<std::optional<TransactionInfo>>>(hashes.size(), fail(unused()));
+  }
   awaitable<std::vector<SendResult>> send(std::vector<std::string>) override { co_return std::vector<SendResult>{}; }
   awaitable<std::vector<Result<std::int64_t>>> nonces(std::vector<std::string>, NonceTag, Endpoint) override {
     co_return std::vector<Result<std::int64_t>>{};
@@ -106,7 +139,16 @@ class FakeChain : public ChainConnector {
     co_return std::vector<Result<Uint256>>(addresses.size(), fail(unused()));
   }
   awaitable<Result<Uint256>> estimate_gas(CallRequest) override { co_return fail(unused()); }
-  awaitable<Result<Bytes>> call(CallRequest) override { co_return fail(unused()); }
+  awaitable<Result<Bytes>> call(CallRequest, std::optional<std::int64_t>, Endpoint) override {
+    co_return fail(unused());
+  }
+  awaitable<std::vector<Result<Bytes>>> calls(std::vector<CallRequest> calls, std::optional<std::int64_t>,
+                                              Endpoint) override {
+    co_return std::vector<Result<Bytes>>(calls.size(), fail(unused()));
+  }
+  awaitable<Result<Bytes>> code(std::string, std::optional<std::int64_t>, Endpoint) override {
+    co_return fail(unused());
+  }
   awaitable<Result<FeeHistory>> fee_history(std::uint32_t, double) override { co_return fail(unused()); }
   awaitable<Result<Uint256>> gas_price() override { co_return fail(unused()); }
 
@@ -125,6 +167,17 @@ class FakeChain : public ChainConnector {
   std::vector<std::size_t> asked;  // endpoints that gave a head
 
  private:
+  template <class Wanted>
+  static std::vector<Log> logs_of(const Node& node, const std::vector<std::string>& addresses, Wanted wanted) {
+    std::vector<Log> found;
+    for (const auto& log : node.logs) {
+      const auto number = static_cast<std::size_t>(log.block_number);
+      if (number >= node.chain.size() || node.chain[number].header.hash != log.block_hash) continue;
+      if (wanted(log) && std::ranges::find(addresses, log.address) != addresses.end()) found.push_back(log);
+    }
+    std::ranges::sort(found, {}, [](const Log& log) { return std::pair(log.block_number, log.log_index); });
+    return found;
+  }
   static Error unused() { return internal("unused", "a follower does not ask this"); }
   Endpoint preferred() const {
     for (std::size_t i = 0; i < nodes.size(); ++i) {

@@ -90,6 +90,7 @@ class JsonRpcClient {
   // with the names of those endpoints, `rpc_unavailable` when none answered.
   awaitable<Result<void>> check_chain_id(std::uint64_t expected);
 
+  std::chrono::milliseconds timeout() const { return options_.timeout; }
   std::size_t endpoint_count() const { return health_.size(); }
   EndpointStatus endpoint_status(std::size_t index) const { return health_.status(index); }
 

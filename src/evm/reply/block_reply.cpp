@@ -5,104 +5,37 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include "base/text.hpp"
+#include "evm/reply/reply_fields.hpp"
 
 namespace fencepost::evm {
 namespace {
 
+using reply::address_of;
+using reply::bad_result;
+using reply::BadShape;
+using reply::data_of;
+using reply::hash_of;
+using reply::int64_of;
+using reply::Members;
+using reply::parse;
+using reply::uint256_of;
 namespace ondemand = simdjson::ondemand;
 
-// Thrown inside this file only, beside simdjson's own; `parse` turns both into a Result.
-struct BadShape {
-  std::string message;
-};
-
-Error bad_result(std::string message) {
-  return unavailable("bad_rpc_result", std::move(message));
+// Null when there is no bloom of 256 bytes, or when the node may not compute it: some chains send zeros for every
+// block. Zeros are believed of a block without transactions only: one request too many is better than a missed log.
+std::shared_ptr<const Bloom> bloom_of(std::string_view text, bool has_transactions) {
+  auto bloom = std::make_shared<Bloom>();
+  if (!decode_hex0x(text, *bloom)) return nullptr;
+  const bool zeros = std::ranges::all_of(*bloom, [](std::uint8_t byte) { return byte == 0; });
+  return zeros && has_transactions ? nullptr : bloom;
 }
-
-// Runs `read` on the parsed text. The copy gives simdjson the padding it reads beyond the end.
-template <class Read>
-auto parse(std::string_view text, std::string_view what, Read read)
-    -> Result<decltype(read(std::declval<ondemand::document&>()))> {
-  try {
-    const simdjson::padded_string padded(text);
-    ondemand::parser parser;
-    auto document = parser.iterate(padded).value();
-    auto result = read(document);
-    if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
-      return fail(bad_result(fmt::format("{} has more text after its end", what)));
-    }
-    return result;
-  } catch (const simdjson::simdjson_error& broken) {
-    return fail(bad_result(fmt::format("{} is malformed: {}: {}", what, broken.what(), quote(text))));
-  } catch (const BadShape& shape) {
-    return fail(bad_result(fmt::format("{}: {}", what, shape.message)));
-  }
-}
-
-std::string_view text_of(ondemand::value value, std::string_view member) {
-  std::string_view text;
-  if (value.get_string().get(text) != simdjson::SUCCESS) throw BadShape{fmt::format("{} is not a string", member)};
-  return text;
-}
-
-std::string hash_of(ondemand::value value, std::string_view member) {
-  const auto text = text_of(value, member);
-  auto hash = lowercase(text);
-  if (!is_hash32(hash)) throw BadShape{fmt::format("{} is not a hash: {}", member, quote(text))};
-  return hash;
-}
-
-std::string address_of(ondemand::value value, std::string_view member) {
-  const auto text = text_of(value, member);
-  auto address = lowercase(text);
-  if (!is_address(address)) throw BadShape{fmt::format("{} is not an address: {}", member, quote(text))};
-  return address;
-}
-
-std::string data_of(ondemand::value value, std::string_view member) {
-  const auto text = text_of(value, member);
-  if (!from_hex0x(text)) throw BadShape{fmt::format("{} is not data: {}", member, quote(text))};
-  return lowercase(text);
-}
-
-Uint256 uint256_of(ondemand::value value, std::string_view member) {
-  const auto text = text_of(value, member);
-  auto number = parse_quantity(text);
-  if (!number) throw BadShape{fmt::format("{} is not a quantity: {}", member, quote(text))};
-  return std::move(*number);
-}
-
-std::int64_t int64_of(ondemand::value value, std::string_view member) {
-  const auto number = uint256_of(value, member);
-  if (number > std::numeric_limits<std::int64_t>::max()) throw BadShape{fmt::format("{} is too large", member)};
-  return number.convert_to<std::int64_t>();
-}
-
-// Checks that every required member was read, and none twice.
-class Members {
- public:
-  explicit Members(std::initializer_list<std::string_view> required) : missing_(required) {}
-  void saw(std::string_view member) {
-    if (std::ranges::find(seen_, member) != seen_.end()) throw BadShape{fmt::format("{} is given twice", member)};
-    seen_.push_back(member);
-    std::erase(missing_, member);
-  }
-  void check() const {
-    if (!missing_.empty()) throw BadShape{fmt::format("{} is missing", missing_.front())};
-  }
-
- private:
-  std::vector<std::string_view> missing_;
-  std::vector<std::string_view> seen_;
-};
 
 Block read_block(ondemand::object object) {
   Block block;
   auto& header = block.header;
+  std::string_view bloom;
   Members members{"number", "hash", "parentHash", "timestamp", "transactions"};
   for (auto field : object) {
     const std::string_view key = field.unescaped_key().value();
@@ -122,12 +55,16 @@ Block read_block(ondemand::object object) {
     } else if (key == "baseFeePerGas") {
       members.saw("baseFeePerGas");
       if (!value.is_null()) header.base_fee = uint256_of(value, key);
+    } else if (key == "logsBloom") {
+      members.saw("logsBloom");
+      if (value.get_string().get(bloom) != simdjson::SUCCESS) bloom = {};
     } else if (key == "transactions") {
       members.saw("transactions");
       for (auto hash : value.get_array().value()) block.transactions.push_back(hash_of(hash.value(), "a transaction"));
     }
   }
   members.check();
+  header.logs_bloom = bloom_of(bloom, !block.transactions.empty());
   return block;
 }
 

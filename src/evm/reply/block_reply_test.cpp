@@ -88,6 +88,34 @@ TEST(block_reply, a_block_is_read) {
   EXPECT_EQ((*block)->endpoint, 3U);
 }
 
+TEST(block_reply, a_bloom_is_read_wherever_it_stands) {
+  auto json = block_json();
+  json["logsBloom"] = text("0x80" + std::string(510, '0'));
+  const auto last = parse_block(value(json));
+  ASSERT_TRUE(last && (*last)->header.logs_bloom);
+  EXPECT_EQ((*last)->header.logs_bloom->front(), 0x80);
+  auto in_front = boost::json::serialize(block_json());
+  in_front.insert(1, fmt::format(R"("logsBloom":"0x01{}",)", std::string(510, '0')));
+  const auto first = parse_block(RpcValue(in_front));
+  ASSERT_TRUE(first && (*first)->header.logs_bloom);
+  EXPECT_EQ((*first)->header.logs_bloom->front(), 0x01);
+}
+
+TEST(block_reply, a_bloom_that_cannot_be_trusted_is_unknown) {
+  auto json = block_json();
+  for (const boost::json::value& bloom : std::vector<boost::json::value>{
+           nullptr, "0x", "", 7, boost::json::array{}, text(std::string(514, '1')), text("0x" + std::string(510, '1')),
+           text("0x" + std::string(512, 'g')), text("0x" + std::string(512, '0'))}) {
+    json["logsBloom"] = bloom;
+    const auto block = parse_block(value(json));
+    ASSERT_TRUE(block) << boost::json::serialize(bloom) << block.error().to_string();
+    EXPECT_EQ((*block)->header.logs_bloom, nullptr) << boost::json::serialize(bloom);
+    EXPECT_EQ((*block)->transactions.size(), 2U);
+  }
+  json["transactions"] = boost::json::array{};
+  EXPECT_NE((*parse_block(value(json)))->header.logs_bloom, nullptr) << "zeros of an empty block are certain";
+}
+
 TEST(block_reply, null_means_that_there_is_no_block) {
   EXPECT_FALSE(parse_block(RpcValue("null"))->has_value());
 }

@@ -1,0 +1,154 @@
+#include "evm/reply/log_reply.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "evm/reply/reply_fields.hpp"
+
+namespace fencepost::evm {
+namespace {
+
+using reply::BadShape;
+
+constexpr std::size_t kMaxTopics = 4;
+
+// The members that a log must have, each once. Bits instead of reply::Members: an answer can have 100,000 logs.
+constexpr std::array<std::string_view, 7> kLogMembers{"address",     "topics",          "data",    "blockHash",
+                                                      "blockNumber", "transactionHash", "logIndex"};
+
+class LogMembers {
+ public:
+  void saw(std::string_view member) {
+    const auto place = std::ranges::find(kLogMembers, member) - kLogMembers.begin();
+    const auto bit = 1U << place;
+    if ((seen_ & bit) != 0) throw BadShape{fmt::format("{} is given twice", member)};
+    seen_ |= bit;
+  }
+  void check() const {
+    for (std::size_t i = 0; i < kLogMembers.size(); ++i) {
+      if ((seen_ >> i & 1) == 0) throw BadShape{fmt::format("{} is missing", kLogMembers[i])};
+    }
+  }
+
+ private:
+  unsigned seen_ = 0;
+};
+
+void read_topics(reply::ondemand::value value, Log& log) {
+  for (auto topic : value.get_array().value()) {
+    if (log.topics.size() == kMaxTopics) throw BadShape{"a log has more than four topics"};
+    log.topics.push_back(reply::hash_of(topic.value(), "a topic"));
+  }
+}
+
+void check_not_removed(reply::ondemand::value value) {
+  bool removed = false;
+  if (value.is_null()) return;
+  if (value.get_bool().get(removed) != simdjson::SUCCESS) throw BadShape{"removed is not true or false"};
+  if (removed) throw BadShape{"a log is of a block that a reorganisation removed"};
+}
+
+// An extra of newer nodes, in no standard: any other form than a quantity counts as absent, and the header has it.
+std::optional<std::int64_t> timestamp_of(reply::ondemand::value value) {
+  std::string_view text;
+  if (value.get_string().get(text) != simdjson::SUCCESS) return std::nullopt;
+  const auto number = parse_quantity(text);
+  if (!number || *number > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  return number->convert_to<std::int64_t>();
+}
+
+Log read_log(reply::ondemand::object object) {
+  Log log;
+  LogMembers members;
+  for (auto field : object) {
+    const std::string_view key = field.unescaped_key().value();
+    reply::ondemand::value value = field.value();
+    if (key == "removed") {
+      check_not_removed(value);
+      continue;
+    }
+    if (key == "blockTimestamp") {
+      log.block_timestamp = timestamp_of(value);
+      continue;
+    }
+    if (std::ranges::find(kLogMembers, key) == kLogMembers.end()) continue;
+    members.saw(key);
+    if (key == "address") {
+      log.address = reply::address_of(value, key);
+    } else if (key == "topics") {
+      read_topics(value, log);
+    } else if (key == "data") {
+      log.data = reply::data_of(value, key);
+    } else if (key == "blockHash") {
+      log.block_hash = reply::hash_of(value, key);
+    } else if (key == "blockNumber") {
+      log.block_number = reply::int64_of(value, key);
+    } else if (key == "transactionHash") {
+      log.tx_hash = reply::hash_of(value, key);
+    } else {
+      log.log_index = reply::int64_of(value, key);
+    }
+  }
+  members.check();
+  return log;
+}
+
+std::string place_of(const Log& log) {
+  return fmt::format("the log {} of block {} ({})", log.log_index, log.block_number, log.block_hash);
+}
+
+// Logs of one block number are neighbours after sorting, so comparing neighbours finds every contradiction.
+std::vector<Log> sorted(std::vector<Log> logs) {
+  std::ranges::sort(logs, {}, [](const Log& log) { return std::tuple(log.block_number, log.log_index); });
+  for (std::size_t i = 1; i < logs.size(); ++i) {
+    const auto& before = logs[i - 1];
+    const auto& log = logs[i];
+    if (before.block_number != log.block_number) continue;
+    if (before.log_index == log.log_index) throw BadShape{fmt::format("{} is given twice", place_of(log))};
+    if (before.block_hash != log.block_hash) {
+      throw BadShape{
+          fmt::format("block {} has the hashes {} and {}", log.block_number, before.block_hash, log.block_hash)};
+    }
+  }
+  return logs;
+}
+
+template <class CheckPlace>
+Result<std::vector<Log>> parse_logs(const RpcValue& value, const AddressSet& addresses, CheckPlace check_place) {
+  return reply::parse(value.text(), "an answer with logs", [&](reply::ondemand::document& document) {
+    std::vector<Log> logs;
+    for (auto element : document.get_array().value()) {
+      auto log = read_log(element.get_object().value());
+      if (!addresses.contains(log.address)) {
+        throw BadShape{fmt::format("{} is of the contract {}, which was not asked for", place_of(log), log.address)};
+      }
+      check_place(log);
+      logs.push_back(std::move(log));
+    }
+    return sorted(std::move(logs));
+  });
+}
+
+}  // namespace
+
+Result<std::vector<Log>> parse_block_logs(const RpcValue& value, std::string_view block_hash,
+                                          const AddressSet& addresses) {
+  return parse_logs(value, addresses, [&](const Log& log) {
+    if (log.block_hash == block_hash) return;
+    throw BadShape{fmt::format("asked for the logs of block {}, got {}", block_hash, place_of(log))};
+  });
+}
+
+Result<std::vector<Log>> parse_range_logs(const RpcValue& value, std::int64_t first, std::int64_t last,
+                                          const AddressSet& addresses) {
+  return parse_logs(value, addresses, [&](const Log& log) {
+    if (log.block_number >= first && log.block_number <= last) return;
+    throw BadShape{fmt::format("asked for the logs of the blocks {} to {}, got {}", first, last, place_of(log))};
+  });
+}
+
+}  // namespace fencepost::evm

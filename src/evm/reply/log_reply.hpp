@@ -1,0 +1,29 @@
+// Parses answers to eth_getLogs, which can have megabytes, and checks that they answer the question.
+//
+// Errors, all kUnavailable `bad_rpc_result`: a malformed answer, a log that is pending or `removed`, a log of another
+// contract or block than asked for, two logs with the same index in a block, two hashes for one block number.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/error.hpp"
+#include "evm/chain_connector.hpp"
+#include "evm/reply/rpc_reply.hpp"
+
+namespace fencepost::evm {
+
+using AddressSet = std::unordered_set<std::string>;
+
+// The logs of one block, sorted by index.
+Result<std::vector<Log>> parse_block_logs(const RpcValue& value, std::string_view block_hash,
+                                          const AddressSet& addresses);
+
+// The logs of the blocks first … last, sorted by block and index.
+Result<std::vector<Log>> parse_range_logs(const RpcValue& value, std::int64_t first, std::int64_t last,
+                                          const AddressSet& addresses);
+
+}  // namespace fencepost::evm
