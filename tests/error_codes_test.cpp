@@ -50,6 +50,7 @@ const Codes kNeverAnswered = {
     "blocks_missing",
     "chain_moved",
     "endpoint_syncing",
+    "logs_refused",
     "no_addresses",
     "not_linked",
     "signer_unavailable",
