@@ -12,7 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "evm/abi.hpp"
+#include "evm/abi/abi.hpp"
 #include "evm/address.hpp"
 #include "evm/keys/dev_accounts.hpp"
 #include "evm/keys/key_ring.hpp"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "evm/abi.hpp"
+#include "evm/abi/abi.hpp"
 
 namespace fencepost::evm {
 namespace {

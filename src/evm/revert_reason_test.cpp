@@ -6,7 +6,7 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
-#include "evm/abi.hpp"
+#include "evm/abi/abi.hpp"
 
 namespace fencepost::evm {
 namespace {

@@ -14,7 +14,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/hex.hpp"
-#include "evm/abi.hpp"
+#include "evm/abi/abi.hpp"
 #include "tests/support/stub_chain_json.hpp"
 
 namespace fencepost::test {

@@ -1,4 +1,4 @@
-#include "evm/abi.hpp"
+#include "evm/abi/abi.hpp"
 
 #include <algorithm>
 
