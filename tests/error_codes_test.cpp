@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 using Codes = std::set<std::string>;
 
 // The modules whose errors can reach an HTTP answer. The others (config, doctor, dev, cli) report to a terminal only.
-constexpr std::string_view kModules[] = {"base",   "runtime", "pg",       "http", "evm", "identity",
-                                         "outbox", "cluster", "transfer", "tx",   "node"};
+constexpr std::string_view kModules[] = {"base",   "runtime", "pg",       "http", "evm",      "identity",
+                                         "outbox", "cluster", "transfer", "tx",   "timelock", "node"};
 
 // Codes of those modules that no answer contains: another code replaces them.
 const Codes kNeverAnswered = {
@@ -54,6 +54,8 @@ const Codes kNeverAnswered = {
     "no_addresses",
     "not_linked",
     "signer_unavailable",
+    // Scanner of timelocks: a worker, which answers no requests.
+    "bad_log",
     // Parsers of single values: answered as bad_request or invalid_parameter, with the field.
     "bad_duration",
     "bad_uint256",
