@@ -1,4 +1,7 @@
 // Times pure functions of hot paths, one at a time: run it before and after a change to them.
+#include <algorithm>
+#include <random>
+
 #include <benchmark/benchmark.h>
 
 #include "base/clock.hpp"
@@ -9,6 +12,7 @@
 #include "base/uuid.hpp"
 #include "http/router.hpp"
 #include "pg/params.hpp"
+#include "timelock/model/fold.hpp"
 
 namespace {
 
@@ -102,6 +106,30 @@ void params_of_a_thousand_rows(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * kRows));
 }
 BENCHMARK(params_of_a_thousand_rows);
+
+// One flow with a thousand events in random order: scheduled and cancelled again and again, in batches of eight calls.
+void fold_of_a_thousand_events(benchmark::State& state) {
+  constexpr std::int64_t kEvents = 1000;
+  constexpr std::int64_t kCalls = 8;
+  std::vector<timelock::RawEvent> events;
+  for (std::int64_t i = 0; i < kEvents; ++i) {
+    const auto block = i / (kCalls + 1);
+    const auto index = i % (kCalls + 1);
+    auto& event = events.emplace_back(timelock::RawEvent{.standard = timelock::Standard::kOpenZeppelin});
+    event.type = index == kCalls ? timelock::EventType::kCancelled : timelock::EventType::kCallScheduled;
+    event.position = {block, index};
+    event.block_hash = fmt::format("0x{:064x}", block);
+    event.tx_hash = event.block_hash;
+    event.block_timestamp = 1'700'000'000 + block;
+    if (index == kCalls) continue;
+    event.call = {.index = index, .target = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", .data = "0x8456cb59"};
+    event.delay = 172'800;
+  }
+  std::ranges::shuffle(events, std::mt19937_64(1));
+  for (auto _ : state) benchmark::DoNotOptimize(timelock::fold(events));
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * kEvents);
+}
+BENCHMARK(fold_of_a_thousand_events);
 
 }  // namespace
 
