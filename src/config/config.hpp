@@ -20,6 +20,7 @@
 #include "outbox/nats/nats_options.hpp"
 #include "outbox/webhook/options.hpp"
 #include "runtime/log.hpp"
+#include "timelock/options.hpp"
 #include "transfer/options.hpp"
 #include "tx/options.hpp"
 
@@ -88,6 +89,7 @@ struct ChainTuning {
   tx::ChainOptions options;  // without signers and fees.fixed
   FeePolicyName fee_policy = FeePolicyName::kDynamic;
   FixedFees fixed_fees;
+  timelock::ScannerOptions scanner;
 };
 
 struct ChainConfig {

@@ -42,6 +42,7 @@ class TuningKeys {
     sending();
     fees();
     window();
+    scanner();
     return std::move(keys_);
   }
 
@@ -106,6 +107,28 @@ class TuningKeys {
         &ChainOptions::max_in_flight);
     add(section + "shared", Boolean{},
         "Other programs use the signers' keys too, so they may use nonces without Fencepost.", &ChainOptions::shared);
+  }
+
+  void scanner() {
+    using timelock::ScannerOptions;
+    constexpr auto kSection = &ChainTuning::scanner;
+    add_tuning("scanner.confirmations", Number<std::int64_t>{0, 10'000},
+               "How many blocks must follow the block of a timelock's event before a change is announced.", kSection,
+               &ScannerOptions::confirmations);
+    add_tuning("scanner.flow_refresh_interval", kSomeTime,
+               "How often to look for flows that the chain's clock moves; every new block looks, too.", kSection,
+               &ScannerOptions::flow_refresh_interval);
+    add_tuning("scanner.flow_refresh_batch_size", Count{1, 10'000}, "How many flows to move in one transaction.",
+               kSection, &ScannerOptions::flow_refresh_batch_size);
+    add_tuning("scanner.remind_before_expiry", Duration{0ms, 365 * 24h},
+               "Announce flows that expire within this time; 0 for never.", kSection,
+               &ScannerOptions::remind_before_expiry);
+    add_tuning("scanner.remind_ready_after", Duration{0ms, 365 * 24h},
+               "Announce flows that have been ready for this long; 0 for never.", kSection,
+               &ScannerOptions::remind_ready_after);
+    add_tuning("scanner.verify_interval", Duration{0ms, 365 * 24h},
+               "How often to compare flows with events and contracts; 0 for never.", kSection,
+               &ScannerOptions::verify_interval);
   }
 
   template <class Kind, class... Members>

@@ -12,6 +12,7 @@ CommandConfig up_config(const std::string& config_file, const UpParts& parts) {
   out.overrides.push_back({"up", "chains[0].chain_id", std::to_string(parts.chain_id)});
   out.overrides.push_back({"up", "chains[0].rpc_urls", *parts.chain_url});
   out.defaults.push_back({"up", "confirmations.required", "2"});
+  out.defaults.push_back({"up", "scanner.confirmations", "0"});
   out.defaults.push_back({"up", "tx.max_in_flight", "16"});
   out.defaults.push_back({"up", "webhooks.allow_private", "true"});
   out.defaults.push_back({"up", "webhooks.allow_http", "true"});

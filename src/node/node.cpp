@@ -37,6 +37,7 @@
 #include "runtime/runtime.hpp"
 #include "runtime/stop_sequence.hpp"
 #include "runtime/worker.hpp"
+#include "timelock/timelock_manager.hpp"
 #include "transfer/transfer_manager.hpp"
 #include "tx/tx_manager.hpp"
 
@@ -100,6 +101,16 @@ std::vector<tx::ChainSetup> chain_setups(const Config& config, const std::vector
   return setups;
 }
 
+std::vector<timelock::ChainSetup> timelock_setups(const Config& config,
+                                                  const std::vector<std::unique_ptr<evm::Chain>>& chains) {
+  std::vector<timelock::ChainSetup> setups;
+  setups.reserve(chains.size());
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    setups.push_back({.chain = *chains[i], .options = config.chains[i].tuning.scanner});
+  }
+  return setups;
+}
+
 class Node {
  public:
   Node(const Config& config, NodeHooks hooks)
@@ -133,6 +144,7 @@ class Node {
                        .metrics = metrics_},
                       {.node_id = id_, .advertise_url = config.node.advertise_url, .version = std::string(version())},
                       config.tx, config.lease, chain_setups(config, chains_)),
+        timelocks_({.database = database_, .metrics = metrics_, .node_id = id_}, timelock_setups(config, chains_)),
         transfers_(runtime_, database_, listener_, config.transfer, metrics_) {
     if (config.nats.configured()) {
       nats_.emplace(config.nats, metrics_);
@@ -148,6 +160,7 @@ class Node {
                              .events = {feed_, database_, authenticator_, metrics_},
                              .webhooks = {webhooks_},
                              .tx = {transactions_, database_, keys_, ids_},
+                             .timelock = {timelocks_.service(), ids_, clock_},
                              .transfer = {transfers_.service(), database_, ids_}});
     consumers_.add_kind(std::string(outbox::kWebhookKind), [this](outbox::Claim claim) {
       return outbox::WebhookSink::open({database_, event_catalog(), clock_, config_.webhooks, webhook_metrics_},
@@ -238,6 +251,8 @@ class Node {
     co_await for_all_chains(&evm::Chain::check_endpoints);
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
+    co_await timelocks_.start();
+    stops_.add("timelocks", [this](auto) { return timelocks_.stop(); });
     co_await for_all_chains(&evm::Chain::start);
     stops_.add("chains", [this](auto) { return for_all_chains(&evm::Chain::stop); });
     transfers_.start();
@@ -326,6 +341,7 @@ class Node {
   outbox::WebhookService webhooks_;
   std::vector<std::unique_ptr<evm::Chain>> chains_;
   tx::TxManager transactions_;
+  timelock::TimelockManager timelocks_;
   transfer::TransferManager transfers_;
   std::unique_ptr<http::Server> server_;
   StopSequence stops_;

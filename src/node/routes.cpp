@@ -8,6 +8,7 @@ void add_all_routes(http::Router& router, const RoutesParts& parts) {
   outbox::add_stream_routes(router, parts.events);
   outbox::add_webhook_routes(router, parts.webhooks);
   tx::add_routes(router, parts.tx);
+  timelock::add_routes(router, parts.timelock);
   transfer::add_routes(router, parts.transfer);
 }
 

@@ -6,6 +6,7 @@
 #include "node/system_routes.hpp"
 #include "outbox/stream/event_stream_routes.hpp"
 #include "outbox/webhook/routes.hpp"
+#include "timelock/routes/routes.hpp"
 #include "transfer/routes.hpp"
 #include "tx/routes/routes.hpp"
 
@@ -17,6 +18,7 @@ struct RoutesParts {
   outbox::StreamParts events;
   outbox::WebhookRoutesParts webhooks;
   tx::RoutesParts tx;
+  timelock::RoutesParts timelock;
   transfer::RoutesParts transfer;
 };
 

@@ -205,9 +205,10 @@ TxCluster::TxCluster(TxClusterOptions options) : options_(std::move(options)) {
     nodes_.push_back(std::make_unique<TxNode>(std::move(setup), options_.settings));
   }
   if (!database_) fencepost({"migrate", "--dsn", dsn_});
-  const auto made =
-      fencepost({"apikey", "create", "--dsn", dsn_, "--json", "--label", "test", "--scope", "tx:read", "--scope",
-                 "tx:write", "--scope", "tx:operate", "--scope", "transfer:write", "--scope", "transfer:operate"});
+  const auto made = fencepost({"apikey",        "create",  "--dsn",          dsn_,      "--json",           "--label",
+                               "test",          "--scope", "tx:read",        "--scope", "tx:write",         "--scope",
+                               "tx:operate",    "--scope", "transfer:write", "--scope", "transfer:operate", "--scope",
+                               "timelock:read", "--scope", "timelock:write"});
   if (made.status.code != 0) throw Exception(unavailable("no_api_key", made.out + made.err));
   key_ = std::string(json::parse(made.out).at("key").as_string());
   if (!options_.start) return;

@@ -1,0 +1,59 @@
+// What users do with watched contracts: add, look, change, remove. Any loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "evm/chain.hpp"
+#include "pg/database.hpp"
+#include "timelock/store/scan_store.hpp"
+#include "timelock/store/timelock_store.hpp"
+
+namespace fencepost::timelock {
+
+struct ImportRequest {
+  ContractKey key;
+  std::optional<Standard> standard;  // none: found out from the contract
+  std::string remark;
+  std::optional<std::int64_t> from_block;  // none: the block of its deployment
+  std::string created_by;
+};
+
+class TimelockService {
+ public:
+  struct ChainPart {
+    evm::Chain* chain;
+    std::function<void()> wake;  // the chain's scanners; any thread
+  };
+  TimelockService(pg::Database& database, std::map<std::int64_t, ChainPart> chains)
+      : database_(database), chains_(std::move(chains)) {}
+
+  // Errors: kInvalid `unknown_chain`, `bad_from_block`; kUnprocessable as probe_contract; kConflict `timelock_exists`;
+  // kUnavailable `chain_not_ready`, or as ChainConnector.
+  awaitable<Result<Timelock>> import(ImportRequest request);
+  // Errors, also below: kNotFound `no_such_timelock`.
+  awaitable<Result<Timelock>> get(ContractKey key);
+  // nullopt of a member: unchanged. A new from_block scans the history again, from there.
+  struct Changes {
+    std::optional<std::string> remark;
+    std::optional<std::int64_t> from_block;
+  };
+  awaitable<Result<Timelock>> change(ContractKey key, Changes changes);
+  awaitable<Result<void>> remove(ContractKey key);
+
+  pg::Pool& pool() { return database_.pool(); }
+  evm::Chain* find_chain(std::int64_t chain_id) const;
+
+ private:
+  const ChainPart* part(std::int64_t chain_id) const;
+
+  pg::Database& database_;
+  std::map<std::int64_t, ChainPart> chains_;
+};
+
+}  // namespace fencepost::timelock

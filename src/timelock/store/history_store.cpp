@@ -1,0 +1,107 @@
+#include "timelock/store/history_store.hpp"
+
+#include <algorithm>
+
+namespace fencepost::timelock {
+
+using pg::Statement;
+
+namespace {
+
+constexpr Statement kWatched{"timelock_watched", R"(
+  SELECT contract_address, standard, history_next,
+         CASE WHEN history_done_at IS NULL THEN history_last ELSE history_next - 1 END AS history_last
+    FROM timelock
+   WHERE chain_id = $1
+   ORDER BY contract_address)"};
+
+// All of the contracts or none.
+constexpr Statement kAdvance{"timelock_history_advance", R"(
+  WITH ours AS MATERIALIZED (
+    SELECT chain_id, contract_address
+      FROM timelock
+     WHERE chain_id = $1
+       AND contract_address = ANY ($2::text[])
+       AND history_next = $3
+       AND history_last >= $4::bigint
+       AND history_done_at IS NULL
+     ORDER BY contract_address
+       FOR NO KEY UPDATE)
+  UPDATE timelock AS t
+     SET history_next = $4::bigint + 1,
+         history_done_at = CASE WHEN $4::bigint >= t.history_last THEN clock_timestamp() END,
+         last_error = NULL,
+         updated_at = clock_timestamp()
+    FROM ours AS o
+   WHERE (t.chain_id, t.contract_address) = (o.chain_id, o.contract_address)
+     AND (SELECT count(*) FROM ours) = cardinality($2::text[]))"};
+
+constexpr Statement kNoteHistoryFailure{"timelock_history_failure", R"(
+  UPDATE timelock
+     SET last_error = $3
+   WHERE chain_id = $1
+     AND contract_address = ANY ($2::text[])
+     AND last_error IS DISTINCT FROM $3)"};
+
+// Their flows were folded while the history was scanned, and nothing of them was announced.
+constexpr Statement kMayTell{"timelock_history_told", R"(
+  UPDATE timelock_transaction_flows AS f
+     SET tell_block = 0
+    FROM timelock AS t
+   WHERE t.chain_id = $1
+     AND t.contract_address = ANY ($2::text[])
+     AND t.history_done_at IS NOT NULL
+     AND (f.timelock_standard, f.chain_id, f.contract_address) = (t.standard, t.chain_id, t.contract_address)
+     AND f.tell_block IS NULL
+     AND NOT f.confirmed
+     AND NOT f.removed)"};
+
+}  // namespace
+
+awaitable<std::vector<Watched>> watched_contracts(pg::Pool& pool, std::int64_t chain_id) {
+  const auto rows = co_await pool.query(kWatched, chain_id);
+  std::vector<Watched> out;
+  out.reserve(rows.size());
+  for (const auto row : rows) {
+    out.push_back({.address = row.get<std::string>("contract_address"),
+                   .standard = kStandards.find(row.get<std::string_view>("standard")).value(),
+                   .history_next = row.get<std::int64_t>("history_next"),
+                   .history_last = row.get<std::int64_t>("history_last")});
+  }
+  co_return out;
+}
+
+std::optional<HistoryRange> next_history(const std::vector<Watched>& contracts) {
+  std::optional<HistoryRange> range;
+  for (const auto& contract : contracts) {
+    if (!contract.has_history()) continue;
+    if (!range || contract.history_next < range->first) {
+      // The contracts so far join later.
+      const auto joins_at = range ? range->first - 1 : contract.history_last;
+      range = HistoryRange{.addresses = {contract.address},
+                           .first = contract.history_next,
+                           .last = std::min(contract.history_last, joins_at)};
+    } else if (contract.history_next == range->first) {
+      range->addresses.push_back(contract.address);
+      range->last = std::min(range->last, contract.history_last);
+    } else {
+      range->last = std::min(range->last, contract.history_next - 1);
+    }
+  }
+  return range;
+}
+
+awaitable<bool> advance_history(pg::Transaction& tx, std::int64_t chain_id, const HistoryRange& range,
+                                std::int64_t through) {
+  pg::Batch batch;
+  batch.add(kAdvance, chain_id, range.addresses, range.first, through).add(kMayTell, chain_id, range.addresses);
+  const auto results = co_await tx.run(std::move(batch));
+  co_return results[0].affected() == static_cast<std::int64_t>(range.addresses.size());
+}
+
+awaitable<> note_history_failure(pg::Pool& pool, std::int64_t chain_id, std::vector<std::string> addresses,
+                                 std::string error) {
+  co_await pool.execute(kNoteHistoryFailure, chain_id, addresses, error);
+}
+
+}  // namespace fencepost::timelock

@@ -1,0 +1,152 @@
+#include "timelock/store/raw_event_store.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "timelock/store/event_columns.hpp"
+
+namespace fencepost::timelock {
+
+using pg::Statement;
+
+namespace {
+
+// $1 … $10 of each insert: where the event stands. See EventPlaces.
+#define FENCEPOST_EVENT_PLACE \
+  "$2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::bigint[], $10::bigint[]"
+#define FENCEPOST_EVENT_PLACE_NAMES \
+  "contract_address, event_type, tx_hash, from_address, to_address, block_number, block_hash, seconds, log_index"
+#define FENCEPOST_EVENT_PLACE_COLUMNS                                                                            \
+  "contract_address, event_type, tx_hash, from_address, to_address, block_number, block_hash, block_timestamp, " \
+  "log_index"
+#define FENCEPOST_EVENT_PLACE_VALUES                                                                                   \
+  "contract_address, event_type, tx_hash, from_address, to_address, block_number, block_hash, to_timestamp(seconds), " \
+  "log_index"
+// A block that a reorg removed and another reorg brings back has the same events.
+#define FENCEPOST_REVIVE \
+  " ON CONFLICT (chain_id, block_hash, log_index) DO UPDATE SET orphaned = false WHERE t.orphaned "
+
+constexpr Statement kInsertCompound{
+    "timelock_compound_events",
+    "INSERT INTO compound_timelock_transactions AS t (chain_id, " FENCEPOST_EVENT_PLACE_COLUMNS
+    ", event_tx_hash, event_target, event_value, event_signature, event_signature_bytes, event_data, event_eta) "
+    "SELECT $1, " FENCEPOST_EVENT_PLACE_VALUES
+    ", flow_id, target, value::numeric, signature, signature_bytes, data, eta::numeric "
+    "FROM unnest(" FENCEPOST_EVENT_PLACE
+    ", $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], "
+    "$17::text[]) AS e(" FENCEPOST_EVENT_PLACE_NAMES
+    ", flow_id, target, value, signature, signature_bytes, data, eta)" FENCEPOST_REVIVE
+    "RETURNING t.contract_address, t.event_tx_hash AS flow_id"};
+
+constexpr Statement kInsertOpenZeppelin{
+    "timelock_openzeppelin_events",
+    "INSERT INTO openzeppelin_timelock_transactions AS t (chain_id, " FENCEPOST_EVENT_PLACE_COLUMNS
+    ", event_id, event_index, event_target, event_value, event_data, event_predecessor, event_delay, event_salt) "
+    "SELECT $1, " FENCEPOST_EVENT_PLACE_VALUES
+    ", flow_id, index, target, value::numeric, data, predecessor, delay::numeric, salt "
+    "FROM unnest(" FENCEPOST_EVENT_PLACE
+    ", $11::text[], $12::bigint[], $13::text[], $14::text[], $15::text[], "
+    "$16::text[], $17::text[], $18::text[]) AS e(" FENCEPOST_EVENT_PLACE_NAMES
+    ", flow_id, index, target, value, data, predecessor, delay, salt)" FENCEPOST_REVIVE
+    "RETURNING t.contract_address, t.event_id AS flow_id"};
+
+constexpr Statement kInsertGuard{"timelock_guard_events",
+                                 "INSERT INTO timelock_guard_event AS t (chain_id, " FENCEPOST_EVENT_PLACE_COLUMNS
+                                 ", arguments) "
+                                 "SELECT $1, " FENCEPOST_EVENT_PLACE_VALUES
+                                 ", arguments::jsonb "
+                                 "FROM unnest(" FENCEPOST_EVENT_PLACE ", $11::text[]) AS e(" FENCEPOST_EVENT_PLACE_NAMES
+                                 ", arguments)" FENCEPOST_REVIVE};
+
+#define FENCEPOST_ORPHAN(table)                                                                        \
+  "UPDATE " table                                                                                      \
+  " SET orphaned = true WHERE chain_id = $1 AND block_number > $2 AND NOT orphaned AND block_hash <> " \
+  "ALL ($3::text[])"
+
+constexpr Statement kOrphanCompound{
+    "timelock_compound_orphans",
+    FENCEPOST_ORPHAN("compound_timelock_transactions") " RETURNING contract_address, event_tx_hash AS flow_id"};
+constexpr Statement kOrphanOpenZeppelin{
+    "timelock_openzeppelin_orphans",
+    FENCEPOST_ORPHAN("openzeppelin_timelock_transactions") " RETURNING contract_address, event_id AS flow_id"};
+constexpr Statement kOrphanGuard{"timelock_guard_orphans", FENCEPOST_ORPHAN("timelock_guard_event")};
+
+constexpr Statement kLoadCompound{"timelock_compound_load", R"(
+  SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
+    FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k(chain_id, contract_address, flow_id)
+    JOIN compound_timelock_transactions AS t
+      ON t.chain_id = k.chain_id
+     AND t.contract_address = k.contract_address
+     AND t.event_tx_hash = k.flow_id
+   WHERE NOT t.orphaned)"};
+
+constexpr Statement kLoadOpenZeppelin{"timelock_openzeppelin_load", R"(
+  SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
+    FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k(chain_id, contract_address, flow_id)
+    JOIN openzeppelin_timelock_transactions AS t
+      ON t.chain_id = k.chain_id
+     AND t.contract_address = k.contract_address
+     AND t.event_id = k.flow_id
+   WHERE NOT t.orphaned)"};
+
+void add_keys(FlowKeys& keys, Standard standard, std::int64_t chain_id, const pg::ResultSet& rows) {
+  for (const auto row : rows) {
+    keys.insert({standard, chain_id, row.get<std::string>("contract_address"), row.get<std::string>("flow_id")});
+  }
+}
+
+}  // namespace
+
+awaitable<FlowKeys> store_events(pg::Transaction& tx, std::int64_t chain_id, std::vector<RawEvent> events) {
+  CompoundColumns compound;
+  OpenZeppelinColumns openzeppelin;
+  GuardColumns guard;
+  for (const auto& event : events) {
+    if (is_guard_event(event.type)) {
+      guard.add(event);
+    } else if (event.standard == Standard::kCompound) {
+      compound.add(event);
+    } else {
+      openzeppelin.add(event);
+    }
+  }
+  pg::Batch batch;
+  batch.add_params(kInsertCompound, compound.params(chain_id));
+  batch.add_params(kInsertOpenZeppelin, openzeppelin.params(chain_id));
+  batch.add_params(kInsertGuard, guard.params(chain_id));
+  const auto results = co_await tx.run(std::move(batch));
+  FlowKeys changed;
+  add_keys(changed, Standard::kCompound, chain_id, results[0]);
+  add_keys(changed, Standard::kOpenZeppelin, chain_id, results[1]);
+  co_return changed;
+}
+
+awaitable<FlowKeys> orphan_events(pg::Transaction& tx, std::int64_t chain_id, std::int64_t fork,
+                                  std::vector<std::string> branch) {
+  pg::Batch batch;
+  for (const auto* orphan : {&kOrphanCompound, &kOrphanOpenZeppelin, &kOrphanGuard}) {
+    batch.add(*orphan, chain_id, fork, branch);
+  }
+  const auto results = co_await tx.run(std::move(batch));
+  FlowKeys changed;
+  add_keys(changed, Standard::kCompound, chain_id, results[0]);
+  add_keys(changed, Standard::kOpenZeppelin, chain_id, results[1]);
+  co_return changed;
+}
+
+awaitable<std::vector<RawEvent>> load_events(pg::Transaction& tx, const FlowKeys& keys) {
+  KeyColumns compound;
+  KeyColumns openzeppelin;
+  for (const auto& key : keys) (key.standard == Standard::kCompound ? compound : openzeppelin).add(key);
+  pg::Batch batch;
+  batch.add(kLoadCompound, compound.chains, compound.contracts, compound.flows);
+  batch.add(kLoadOpenZeppelin, openzeppelin.chains, openzeppelin.contracts, openzeppelin.flows);
+  const auto results = co_await tx.run(std::move(batch));
+  std::vector<RawEvent> events;
+  events.reserve(results[0].size() + results[1].size());
+  for (const auto row : results[0]) events.push_back(compound_event(row));
+  for (const auto row : results[1]) events.push_back(openzeppelin_event(row));
+  co_return events;
+}
+
+}  // namespace fencepost::timelock

@@ -1,0 +1,38 @@
+// The tables of raw events. All functions work inside the transaction that has locked the chain's row (scan_store.hpp).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pg/transaction.hpp"
+#include "timelock/model/raw_event.hpp"
+#include "timelock/model/standard.hpp"
+
+namespace fencepost::timelock {
+
+// An id on a contract; each time that it is queued is a generation of it.
+struct FlowKey {
+  Standard standard = Standard::kCompound;
+  std::int64_t chain_id = 0;
+  std::string contract;
+  std::string flow_id;
+
+  friend auto operator<=>(const FlowKey&, const FlowKey&) = default;
+};
+
+using FlowKeys = std::set<FlowKey>;
+
+// Stores events that are new, and revives those that were orphaned. Returns the flows that this changes.
+awaitable<FlowKeys> store_events(pg::Transaction& tx, std::int64_t chain_id, std::vector<RawEvent> events);
+
+// Orphans the events of blocks above `fork`, except those of blocks in `branch`. Returns the flows that this changes.
+awaitable<FlowKeys> orphan_events(pg::Transaction& tx, std::int64_t chain_id, std::int64_t fork,
+                                  std::vector<std::string> branch);
+
+// The events of these flows that are not orphaned, in any order.
+awaitable<std::vector<RawEvent>> load_events(pg::Transaction& tx, const FlowKeys& keys);
+
+}  // namespace fencepost::timelock

@@ -1,0 +1,36 @@
+// Moves flows by the chain's clock, the time of the last scanned block: waiting to ready, and Compound's flows to
+// expired. Runs on every node: each flow is moved once, because the step is guarded by its status.
+//
+// The scanner wakes it after each block, so a flow is ready as soon as the block that makes it so was scanned. The
+// interval finds what a lost wake left.
+//
+// Pinned to the chain's loop.
+#pragma once
+
+#include <string>
+
+#include "runtime/worker.hpp"
+#include "timelock/options.hpp"
+#include "timelock/workers/scanner_parts.hpp"
+
+namespace fencepost::timelock {
+
+class FlowStatusRefresher {
+ public:
+  FlowStatusRefresher(ScannerParts parts, const ScannerOptions& options);
+
+  void start() { worker_.start(); }
+  awaitable<> stop() { return worker_.stop(); }
+  void wake() { worker_.wake(); }
+
+ private:
+  awaitable<Worker::Next> step();
+
+  ScannerParts parts_;
+  ScannerOptions options_;
+  Metrics::Counter& ready_total_;
+  Metrics::Counter& expired_total_;
+  Worker worker_;
+};
+
+}  // namespace fencepost::timelock

@@ -1,0 +1,124 @@
+#include "timelock/workers/history_scanner.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace fencepost::timelock {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kEventsAtOnce = 2'000;  // in one transaction
+
+Contracts contracts_in(const HistoryRange& range, const std::vector<Watched>& watched) {
+  Contracts out;
+  for (const auto& contract : watched) {
+    if (std::ranges::find(range.addresses, contract.address) != range.addresses.end()) {
+      out.emplace(contract.address, contract.standard);
+    }
+  }
+  return out;
+}
+
+// How many of the events from `begin` on belong into one transaction: it ends where a block ends.
+std::size_t end_of_part(const std::vector<RawEvent>& events, std::size_t begin) {
+  auto end = std::min(begin + kEventsAtOnce, events.size());
+  while (end < events.size() && events[end].position.block_number == events[end - 1].position.block_number) ++end;
+  return end;
+}
+
+}  // namespace
+
+HistoryScanner::HistoryScanner(ScannerParts parts, const ScannerOptions& options)
+    : parts_(std::move(parts)),
+      options_(options),
+      source_(parts_.chain, parts_.metrics),
+      processor_(parts_.node),
+      left_(parts_.metrics.gauge("timelock_history_blocks_left",
+                                 "Blocks of contracts' history that are still to be scanned",
+                                 {{"chain", parts_.chain.name()}})),
+      events_total_(parts_.metrics.counter("timelock_events_total", "Events of timelocks that were read",
+                                           {{"chain", parts_.chain.name()}})),
+      worker_(
+          parts_.chain.home(),
+          {.name = "timelock_history",
+           .chain = parts_.chain.name(),
+           .interval = 1s,
+           .backoff = {.initial = 200ms, .cap = 30s}},
+          [this] { return step(); }, parts_.metrics) {}
+
+void HistoryScanner::show(const std::vector<Watched>& contracts) {
+  std::int64_t left = 0;
+  for (const auto& contract : contracts) {
+    if (contract.has_history()) left += contract.history_last - contract.history_next + 1;
+  }
+  left_.Set(static_cast<double>(left));
+}
+
+awaitable<Worker::Next> HistoryScanner::step() {
+  auto& pool = parts_.database.pool();
+  const auto contracts = co_await watched_contracts(pool, parts_.chain.id());
+  show(contracts);
+  auto range = next_history(contracts);
+  if (!range) co_return Worker::Next::kRest;
+  const auto state = co_await claim_scan(pool, parts_.chain.id(), parts_.node, kScanClaim);
+  if (!state) co_return Worker::Next::kRest;
+  const auto addresses = range->addresses;
+  std::optional<Error> failure;
+  try {
+    const auto next = co_await scan(*state, contracts, std::move(*range));
+    co_return next;
+  } catch (const Exception& e) {
+    failure = e.error();
+  }
+  co_await note_history_failure(pool, parts_.chain.id(), addresses, failure->to_string());
+  throw Exception(*failure);
+}
+
+awaitable<Worker::Next> HistoryScanner::scan(const ScanState& state, const std::vector<Watched>& contracts,
+                                             HistoryRange range) {
+  const auto group = contracts_in(range, contracts);
+  const auto& window = parts_.chain.follower().window();
+  if (window.empty()) co_return Worker::Next::kRest;
+  const auto bottom = window.bottom()->number;
+  const auto head = window.head()->number;
+  const bool near = range.first >= bottom;
+  if (near && range.first > head) co_return Worker::Next::kRest;  // the follower lags behind another node's
+  const auto last =
+      near ? std::min({range.last, range.first + kBlocksAtOnce - 1, head}) : std::min(range.last, bottom - 1);
+  auto blocks = value_or_throw(near ? co_await source_.by_hash(headers_between(window, range.first, last), group)
+                                    : co_await source_.by_range(range.first, last, group));
+  events_total_.Increment(static_cast<double>(blocks.events.size()));
+  auto& events = blocks.events;
+  for (std::size_t begin = 0;;) {
+    const auto end = end_of_part(events, begin);
+    const auto through = end == events.size() ? blocks.through.number : events[end].position.block_number - 1;
+    std::vector<RawEvent> part(std::make_move_iterator(events.begin() + static_cast<std::ptrdiff_t>(begin)),
+                               std::make_move_iterator(events.begin() + static_cast<std::ptrdiff_t>(end)));
+    const bool done = co_await commit(state, range, through, std::move(part));
+    if (!done || end == events.size()) co_return Worker::Next::kAgain;
+    begin = end;
+    range.first = through + 1;
+  }
+}
+
+// False: the contracts or the chain have changed meanwhile.
+awaitable<bool> HistoryScanner::commit(const ScanState& state, const HistoryRange& range, std::int64_t through,
+                                       std::vector<RawEvent> events) {
+  const auto chain_id = parts_.chain.id();
+  const auto body = [&](pg::Transaction& tx) -> awaitable<bool> {
+    const auto now = co_await lock_scan(tx, chain_id, ScanLock::kShared);
+    if (!now || now->reorgs != state.reorgs) co_return false;
+    // The contracts first: flows that the events make may be announced if this completes their history.
+    if (!co_await advance_history(tx, chain_id, range, through)) co_return false;
+    if (events.empty()) co_return true;
+    auto keys = co_await store_events(tx, chain_id, events);
+    const ChainView view{
+        .block = now->point.number, .clock = now->point.timestamp, .confirmations = options_.confirmations};
+    co_await processor_.process(tx, chain_id, std::move(keys), view);
+    co_return true;
+  };
+  co_return co_await pg::transaction(parts_.database.pool(), body);
+}
+
+}  // namespace fencepost::timelock

@@ -1,0 +1,224 @@
+#include "timelock/workers/scanner.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "runtime/log.hpp"
+
+namespace fencepost::timelock {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kFlowsToldAtOnce = 500;  // in one transaction
+constexpr std::size_t kMaxStoredHeaders = 2'000;
+
+Contracts contracts_of(const std::vector<Watched>& watched) {
+  Contracts out;
+  for (const auto& contract : watched) out.emplace(contract.address, contract.standard);
+  return out;
+}
+
+}  // namespace
+
+Scanner::Scanner(ScannerParts parts, const ScannerOptions& options, std::function<void()> on_moved)
+    : parts_(std::move(parts)),
+      options_(options),
+      on_moved_(std::move(on_moved)),
+      source_(parts_.chain, parts_.metrics),
+      processor_(parts_.node),
+      scanned_block_(parts_.metrics.gauge("timelock_scanned_block", "The last block that was scanned for timelocks",
+                                          {{"chain", parts_.chain.name()}})),
+      lag_blocks_(parts_.metrics.gauge("timelock_scan_lag_blocks",
+                                       "Blocks between the scanned one and the chain's head",
+                                       {{"chain", parts_.chain.name()}})),
+      clock_age_(parts_.metrics.gauge("timelock_clock_age_seconds",
+                                      "How far the chain's clock, which moves flows, is behind this node's clock",
+                                      {{"chain", parts_.chain.name()}})),
+      events_total_(parts_.metrics.counter("timelock_events_total", "Events of timelocks that were read",
+                                           {{"chain", parts_.chain.name()}})),
+      worker_(
+          parts_.chain.home(),
+          {.name = "timelock_scanner",
+           .chain = parts_.chain.name(),
+           .interval = 1s,
+           .backoff = {.initial = 200ms, .cap = 10s}},
+          [this] { return step(); }, parts_.metrics) {}
+
+void Scanner::subscribe() {
+  parts_.chain.follower().subscribe("timelock", [this](const evm::ChainUpdate&) -> awaitable<> {
+    worker_.wake();
+    co_return;
+  });
+}
+
+awaitable<> Scanner::stop() {
+  co_await worker_.stop();
+  co_await release_scan(parts_.database.pool(), parts_.chain.id(), parts_.node);
+}
+
+// A failure is stored before it is thrown on: `fencepost timelock list` shows it on every node.
+awaitable<Worker::Next> Scanner::step() {
+  auto& pool = parts_.database.pool();
+  const auto state = co_await claim_scan(pool, parts_.chain.id(), parts_.node, kScanClaim);
+  if (!state) co_return Worker::Next::kRest;
+  std::optional<Error> failure;
+  bool more = false;
+  try {
+    more = co_await work(*state);
+  } catch (const Exception& e) {
+    failure = e.error();
+  }
+  if (failure) {
+    failing_ = true;
+    co_await note_scan_failure(pool, parts_.chain.id(), failure->to_string());
+    throw Exception(*failure);
+  }
+  if (std::exchange(failing_, false)) co_await note_scan_failure(pool, parts_.chain.id(), "");
+  co_return more ? Worker::Next::kAgain : Worker::Next::kRest;
+}
+
+awaitable<bool> Scanner::work(const ScanState& state) {
+  const auto contracts = co_await watched_contracts(parts_.database.pool(), parts_.chain.id());
+  show(state, contracts);
+  if (contracts.empty()) co_return false;
+  const bool followed = co_await follow(state, contracts);
+  co_return co_await tell(state) || followed;
+}
+
+ChainView Scanner::view_of(const ScanPoint& point) const {
+  return {.block = point.number, .clock = point.timestamp, .confirmations = options_.confirmations};
+}
+
+void Scanner::show(const ScanState& state, const std::vector<Watched>& contracts) {
+  scanned_block_.Set(static_cast<double>(state.point.number));
+  const auto* head = parts_.chain.follower().window().head();
+  if (head != nullptr)
+    lag_blocks_.Set(static_cast<double>(std::max<std::int64_t>(head->number - state.point.number, 0)));
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto age = std::chrono::duration<double>(now).count() - static_cast<double>(state.point.timestamp);
+  clock_age_.Set(contracts.empty() ? 0 : age);
+}
+
+awaitable<bool> Scanner::follow(const ScanState& state, const std::vector<Watched>& contracts) {
+  const auto next = co_await plan(state);
+  if (!next) co_return false;
+  auto blocks =
+      value_or_throw(next->headers.empty() ? co_await source_.by_range(next->first, next->last, contracts_of(contracts))
+                                           : co_await source_.by_hash(next->headers, contracts_of(contracts)));
+  events_total_.Increment(static_cast<double>(blocks.events.size()));
+  co_return co_await commit(state, *next, std::move(blocks));
+}
+
+awaitable<std::optional<Scanner::Plan>> Scanner::plan(const ScanState& state) {
+  const auto& window = parts_.chain.follower().window();
+  if (window.empty()) co_return std::nullopt;
+  const auto& point = state.point;
+  const auto head = window.head()->number;
+  const auto bottom = window.bottom()->number;
+  if (point.number < bottom - 1) {
+    co_await check_old_block(point);
+    co_return Plan{.headers = {}, .first = point.number + 1, .last = bottom - 1, .fork = {}};
+  }
+  // The block before the window is on the branch if it is the parent of the first block in it.
+  const bool on_branch = point.number == bottom - 1 ? window.bottom()->parent_hash == point.hash
+                                                    : window.contains(point.number, point.hash).value_or(false);
+  if (!on_branch) co_return co_await plan_reorg(point);
+  if (point.number >= head) co_return std::nullopt;
+  const auto last = std::min(head, point.number + kBlocksAtOnce);
+  co_return Plan{
+      .headers = headers_between(window, point.number + 1, last), .first = point.number + 1, .last = last, .fork = {}};
+}
+
+// Walks from the scanned block to its ancestors, by the headers that any node has stored, down to one that is on the
+// branch. All blocks after the fork are scanned at once.
+awaitable<std::optional<Scanner::Plan>> Scanner::plan_reorg(const ScanPoint& point) {
+  const auto bottom = parts_.chain.follower().window().bottom()->number;
+  evm::PgHeaderStore store(parts_.database.pool());
+  std::unordered_map<std::string, evm::BlockHeader> known;
+  for (auto& header : co_await store.recent(parts_.chain.id(), bottom, kMaxStoredHeaders)) {
+    auto hash = header.hash;
+    known.emplace(std::move(hash), std::move(header));
+  }
+  const auto& window = parts_.chain.follower().window();  // it may have moved
+  if (window.empty()) co_return std::nullopt;
+  const auto head = window.head()->number;
+  auto number = point.number;
+  auto hash = point.hash;
+  auto fork = window.bottom()->number - 1;  // if the walk ends early: everything in the window is scanned again
+  while (number > window.bottom()->number) {
+    if (const auto on_branch = window.contains(number, hash); on_branch && *on_branch) {
+      if (number == head) co_return std::nullopt;  // the follower lags behind: this is the same branch
+      fork = number;
+      break;
+    }
+    const auto found = known.find(hash);
+    if (found == known.end()) {
+      if (number > head) co_return std::nullopt;  // nothing is known about that block yet
+      break;
+    }
+    hash = found->second.parent_hash;
+    --number;
+  }
+  if (point.number > head && fork == head) co_return std::nullopt;
+  log::warn("a reorg: scanning for timelocks again",
+            {{"chain", parts_.chain.name()}, {"scanned", point.number}, {"fork", fork}, {"head", head}});
+  co_return Plan{.headers = headers_between(window, fork + 1, head), .first = fork + 1, .last = head, .fork = fork};
+}
+
+// A block so far below the head does not change. If it has, nothing here is believed: perhaps the endpoint is on
+// another chain, or is still syncing.
+awaitable<> Scanner::check_old_block(const ScanPoint& point) {
+  const auto blocks = value_or_throw(co_await parts_.chain.connector().blocks(point.number, 1));
+  if (!blocks.empty() && blocks.front().header.hash == point.hash) co_return;
+  throw Exception(unavailable("deep_reorg",
+                              "The block up to which the chain was scanned is not on it any more, far below the head.")
+                      .with("chain", parts_.chain.name())
+                      .with("block", std::to_string(point.number))
+                      .with("hash", point.hash));
+}
+
+awaitable<bool> Scanner::commit(const ScanState& state, const Plan& plan, ScannedBlocks blocks) {
+  const auto chain_id = parts_.chain.id();
+  const auto body = [&](pg::Transaction& tx) -> awaitable<bool> {
+    if (co_await lock_scan(tx, chain_id, ScanLock::kAlone) != state) co_return false;
+    FlowKeys keys;
+    if (plan.fork) {
+      std::vector<std::string> branch;
+      branch.reserve(plan.headers.size());
+      for (const auto& header : plan.headers) branch.push_back(header.hash);
+      keys = co_await orphan_events(tx, chain_id, *plan.fork, std::move(branch));
+      keys.merge(co_await flows_ahead_of(tx, chain_id, blocks.through.timestamp));
+    }
+    if (!blocks.events.empty()) keys.merge(co_await store_events(tx, chain_id, blocks.events));
+    keys.merge(co_await untold_flows(tx, chain_id, blocks.through.number, kFlowsToldAtOnce));
+    const auto view = view_of(blocks.through);
+    co_await processor_.process(tx, chain_id, std::move(keys), view);
+    co_await tell_guard_events(tx, chain_id, view.confirmed_block());
+    co_await tx.query(sql::kMoveScan, chain_id, blocks.through.number, blocks.through.hash, blocks.through.timestamp,
+                      plan.fork.has_value());
+    co_return true;
+  };
+  const bool done = co_await pg::transaction(parts_.database.pool(), body);
+  if (done) on_moved_();
+  co_return true;  // if another node was faster: look again
+}
+
+awaitable<bool> Scanner::tell(const ScanState& state) {
+  const auto chain_id = parts_.chain.id();
+  const auto body = [&](pg::Transaction& tx) -> awaitable<bool> {
+    const auto now = co_await lock_scan(tx, chain_id, ScanLock::kShared);
+    if (!now || now->reorgs != state.reorgs) co_return false;
+    auto keys = co_await untold_flows(tx, chain_id, now->point.number, kFlowsToldAtOnce);
+    if (keys.empty()) co_return false;
+    co_await processor_.process(tx, chain_id, std::move(keys), view_of(now->point));
+    co_return true;
+  };
+  const bool told = co_await pg::transaction(parts_.database.pool(), body);
+  if (told) on_moved_();
+  co_return told;
+}
+
+}  // namespace fencepost::timelock

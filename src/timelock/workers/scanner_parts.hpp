@@ -1,0 +1,43 @@
+// What the two scanners of a chain share.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "evm/chain.hpp"
+#include "pg/database.hpp"
+#include "runtime/metrics.hpp"
+
+namespace fencepost::timelock {
+
+struct ScannerParts {
+  evm::Chain& chain;
+  pg::Database& database;
+  Metrics& metrics;
+  std::string node;
+};
+
+// How long a node has a chain for itself after its last step.
+inline constexpr std::chrono::seconds kScanClaim{10};
+inline constexpr std::int64_t kBlocksAtOnce = 50;  // by hash
+
+// Requires: all of them are in the window.
+inline std::vector<evm::BlockHeader> headers_between(const evm::HeaderWindow& window, std::int64_t first,
+                                                     std::int64_t last) {
+  std::vector<evm::BlockHeader> headers;
+  headers.reserve(static_cast<std::size_t>(last - first + 1));
+  for (auto number = first; number <= last; ++number) headers.push_back(*window.find(number));
+  return headers;
+}
+
+template <class T>
+T value_or_throw(Result<T> result) {
+  if (!result) throw Exception(result.error());
+  return std::move(*result);
+}
+
+}  // namespace fencepost::timelock

@@ -1,0 +1,212 @@
+// Timelocks end to end: real contracts on a real chain, from the transaction that queues to the event that announces
+// it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/eventually.hpp"
+#include "tests/support/timelocks.hpp"
+#include "tests/support/tx_cluster.hpp"
+
+namespace fencepost::test {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kDay = CompoundTimelock::kDay;
+
+class Timelocks : public ::testing::Test {
+ protected:
+  // Anvil mines when it is told to, so that a test decides what is in which block.
+  void start(std::int64_t confirmations = 0, std::size_t nodes = 1, TxClusterOptions options = {}) {
+    options.nodes = nodes;
+    options.settings.more += fmt::format("scanner:\n  confirmations: {}\n", confirmations);
+    options.anvil = {"--no-mining"};
+    cluster_.emplace(std::move(options));
+    chain_.emplace(*cluster_);
+    chain_->cluster().mine(1);
+  }
+  json::value import(const std::string& address, json::object more = {}) {
+    more["chainId"] = 31337;
+    more["address"] = address;
+    const auto answer = cluster_->post(0, "/api/v1/timelocks", more);
+    if (answer.status != 201) throw Exception(internal("import", answer.body));
+    return json::parse(answer.body);
+  }
+  // "waiting>ready>executed": what was announced about a flow, with "-" before what was taken back.
+  std::string announced(const std::string& flow_id) const {
+    return cluster_->sql(fmt::format(
+        "SELECT coalesce(string_agg(CASE WHEN (data->>'retracted')::bool THEN '-' ELSE '' END || (data->>'statusTo'), "
+        "'>' ORDER BY seq), '') FROM outbox WHERE type = 'FlowStatusChanged' AND data->>'flowId' = '{}'",
+        flow_id));
+  }
+  bool becomes(const std::string& flow_id, const std::string& wanted) const {
+    return eventually([&] { return announced(flow_id) == wanted; });
+  }
+  std::string status(const std::string& flow_id) const {
+    return cluster_->sql(
+        fmt::format("SELECT string_agg(status || CASE WHEN removed THEN ' removed' ELSE '' END, ',' "
+                    "ORDER BY generation) FROM timelock_transaction_flows WHERE flow_id = '{}'",
+                    flow_id));
+  }
+  bool scanned() const {
+    return eventually(
+        [&] { return cluster_->sql("SELECT block_number FROM timelock_scan") == std::to_string(cluster_->head()); });
+  }
+  std::string describe() const {
+    return cluster_->sql(
+               "SELECT coalesce(string_agg(concat_ws(' ', contract_address, flow_id, generation, status, confirmed, "
+               "told::text, tell_block, due_at, expired_at), E'\\n'), '') FROM timelock_transaction_flows") +
+           "\nscan: " +
+           cluster_->sql("SELECT concat_ws(' ', block_number, block_timestamp, last_error) FROM timelock_scan") + "\n" +
+           cluster_->node(0).output();
+  }
+
+  mutable std::optional<TxCluster> cluster_;
+  std::optional<TimelockChain> chain_;
+};
+
+TEST_F(Timelocks, compound_is_found_out_and_followed_from_queue_to_execution) {
+  start();
+  const CompoundTimelock timelock(*chain_, signer(0));
+  const auto imported = import(timelock.address());
+  EXPECT_EQ(imported.at("standard").as_string(), "compound");
+  EXPECT_EQ(imported.at("delay").as_string(), std::to_string(2 * kDay));
+  EXPECT_EQ(imported.at("gracePeriod").as_string(), std::to_string(14 * kDay));
+  EXPECT_EQ(imported.at("admin").as_string(), signer(0));
+
+  const TimelockCall call{recipient(1), 0, "0x"};
+  const auto eta = chain_->now() + 3 * kDay;
+  const auto queued = timelock.queue(call, "", eta);
+  const auto id = CompoundTimelock::id(call, "", eta);
+  ASSERT_TRUE(becomes(id, "waiting")) << describe();
+  EXPECT_EQ(cluster_->sql("SELECT concat_ws(' ', initiator_address, eta, queue_tx_hash, via_address) FROM "
+                          "timelock_transaction_flows"),
+            fmt::format("{} {} {}", signer(0), eta, queued));
+  chain_->set_time(eta - 1);
+  ASSERT_TRUE(scanned()) << describe();
+  EXPECT_EQ(announced(id), "waiting");
+  chain_->set_time(eta);
+  ASSERT_TRUE(becomes(id, "waiting>ready")) << describe();
+  const auto executed = timelock.execute(call, "", eta);
+  ASSERT_TRUE(becomes(id, "waiting>ready>executed")) << describe();
+  EXPECT_EQ(cluster_->sql("SELECT execute_tx_hash FROM timelock_transaction_flows"), executed);
+  EXPECT_EQ(cluster_->sql("SELECT string_agg(event_type, ',' ORDER BY block_number) FROM "
+                          "compound_timelock_transactions WHERE NOT orphaned"),
+            "QueueTransaction,ExecuteTransaction");
+}
+
+TEST_F(Timelocks, openzeppelin_batches_are_one_flow_and_one_transition) {
+  start();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  const auto imported = import(timelock.address());
+  EXPECT_EQ(imported.at("standard").as_string(), "openzeppelin");
+  EXPECT_EQ(imported.at("delay").as_string(), "100");
+  EXPECT_TRUE(imported.at("gracePeriod").is_null());
+  const std::vector<TimelockCall> calls{{recipient(1)}, {recipient(2)}, {recipient(3)}};
+  timelock.schedule_batch(calls, salt(1), 200);
+  const auto id = OpenZeppelinTimelock::batch_id(calls, salt(1));
+  ASSERT_TRUE(becomes(id, "waiting")) << describe();
+  chain_->pass(200);
+  ASSERT_TRUE(becomes(id, "waiting>ready")) << describe();
+  timelock.execute_batch(calls, salt(1));
+  ASSERT_TRUE(becomes(id, "waiting>ready>executed")) << describe();
+  EXPECT_EQ(cluster_->sql("SELECT concat_ws(' ', generation, calls) FROM timelock_transaction_flows"), "1 3");
+}
+
+TEST_F(Timelocks, an_id_that_is_scheduled_again_after_a_cancel_is_a_new_generation) {
+  start();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  const TimelockCall call{recipient(1)};
+  const auto id = OpenZeppelinTimelock::id(call, salt(1));
+  timelock.schedule(call, salt(1), 1000);
+  timelock.cancel(id);
+  timelock.schedule(call, salt(1), 1000);
+  ASSERT_TRUE(becomes(id, "waiting>cancelled>waiting")) << describe();
+  EXPECT_EQ(status(id), "cancelled,waiting");
+}
+
+TEST_F(Timelocks, compound_expires_after_the_grace_period_and_not_at_its_last_second) {
+  start();
+  const CompoundTimelock timelock(*chain_, signer(0));
+  import(timelock.address());
+  const TimelockCall call{recipient(1)};
+  const auto eta = chain_->now() + 3 * kDay;
+  timelock.queue(call, "", eta);
+  const auto id = CompoundTimelock::id(call, "", eta);
+  ASSERT_TRUE(becomes(id, "waiting")) << describe();
+  chain_->set_time(eta + CompoundTimelock::kGrace);
+  ASSERT_TRUE(becomes(id, "waiting>ready")) << describe();
+  chain_->set_time(eta + CompoundTimelock::kGrace + 1);
+  ASSERT_TRUE(becomes(id, "waiting>ready>expired")) << describe();
+  timelock.cancel(call, "", eta);
+  ASSERT_TRUE(becomes(id, "waiting>ready>expired>cancelled")) << describe();
+}
+
+TEST_F(Timelocks, history_before_the_import_is_found_from_the_deployment_on) {
+  start();
+  cluster_->mine(20);
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  const auto deployed = cluster_->head();
+  const TimelockCall call{recipient(1)};
+  timelock.schedule(call, salt(1), 100);
+  timelock.schedule(call, salt(2), 5000);
+  chain_->pass(100);
+  timelock.execute(call, salt(1));
+  const auto imported = import(timelock.address());
+  EXPECT_EQ(imported.at("history").at("fromBlock").as_int64(), deployed);
+  ASSERT_TRUE(becomes(OpenZeppelinTimelock::id(call, salt(1)), "waiting>executed")) << describe();
+  ASSERT_TRUE(becomes(OpenZeppelinTimelock::id(call, salt(2)), "waiting")) << describe();
+  const auto shown = cluster_->get(0, "/api/v1/timelocks/31337/" + timelock.address());
+  EXPECT_EQ(json::parse(shown.body).at("history").at("complete").as_bool(), true) << shown.body;
+}
+
+TEST_F(Timelocks, what_is_no_timelock_is_refused_with_what_was_tried) {
+  start();
+  const auto answer = cluster_->post(0, "/api/v1/timelocks", {{"chainId", 31337}, {"address", recipient(1)}});
+  EXPECT_EQ(answer.status, 422) << answer.body;
+  EXPECT_NE(answer.body.find("not_a_contract"), std::string::npos) << answer.body;
+  // A contract that answers nothing: its code is STOP.
+  cluster_->rpc("anvil_setCode", {recipient(2), "0x00"});
+  cluster_->mine(1);
+  const auto stop = cluster_->post(0, "/api/v1/timelocks", {{"chainId", 31337}, {"address", recipient(2)}});
+  EXPECT_EQ(stop.status, 422) << stop.body;
+  EXPECT_NE(stop.body.find("getMinDelay(): nothing"), std::string::npos) << stop.body;
+}
+
+TEST_F(Timelocks, a_reorg_that_removes_a_queue_takes_it_back) {
+  start();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  cluster_->mine(3);
+  const TimelockCall call{recipient(1)};
+  timelock.schedule(call, salt(1), 1000);
+  const auto id = OpenZeppelinTimelock::id(call, salt(1));
+  ASSERT_TRUE(becomes(id, "waiting")) << describe();
+  cluster_->reorg(1);
+  cluster_->mine(1);
+  ASSERT_TRUE(becomes(id, "waiting>-waiting")) << describe();
+  EXPECT_EQ(status(id), "waiting removed");
+  EXPECT_EQ(cluster_->sql("SELECT string_agg(event_type || orphaned, ',' ORDER BY event_type) FROM "
+                          "openzeppelin_timelock_transactions"),
+            "CallSalttrue,CallScheduledtrue");
+}
+
+TEST_F(Timelocks, changes_wait_for_their_confirmations) {
+  start(3);
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  const TimelockCall call{recipient(1)};
+  timelock.schedule(call, salt(1), 1000);
+  const auto id = OpenZeppelinTimelock::id(call, salt(1));
+  cluster_->mine(2);
+  ASSERT_TRUE(scanned()) << describe();
+  EXPECT_EQ(announced(id), "");
+  EXPECT_EQ(cluster_->sql("SELECT status || confirmed FROM timelock_transaction_flows"), "waitingfalse");
+  cluster_->mine(1);
+  ASSERT_TRUE(becomes(id, "waiting")) << describe();
+}
+
+}  // namespace
+}  // namespace fencepost::test
