@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/eventually.hpp"
-#include "tests/support/timelocks.hpp"
-#include "tests/support/tx_cluster.hpp"
+#include "tests/support/timelock_fixture.hpp"
 
 namespace fencepost::test {
 namespace {
@@ -14,57 +12,6 @@ namespace json = boost::json;
 using namespace std::chrono_literals;
 
 constexpr std::int64_t kDay = CompoundTimelock::kDay;
-
-class Timelocks : public ::testing::Test {
- protected:
-  // Anvil mines when it is told to, so that a test decides what is in which block.
-  void start(std::int64_t confirmations = 0, std::size_t nodes = 1, TxClusterOptions options = {}) {
-    options.nodes = nodes;
-    options.settings.more += fmt::format("scanner:\n  confirmations: {}\n", confirmations);
-    options.anvil = {"--no-mining"};
-    cluster_.emplace(std::move(options));
-    chain_.emplace(*cluster_);
-    chain_->cluster().mine(1);
-  }
-  json::value import(const std::string& address, json::object more = {}) {
-    more["chainId"] = 31337;
-    more["address"] = address;
-    const auto answer = cluster_->post(0, "/api/v1/timelocks", more);
-    if (answer.status != 201) throw Exception(internal("import", answer.body));
-    return json::parse(answer.body);
-  }
-  // "waiting>ready>executed": what was announced about a flow, with "-" before what was taken back.
-  std::string announced(const std::string& flow_id) const {
-    return cluster_->sql(fmt::format(
-        "SELECT coalesce(string_agg(CASE WHEN (data->>'retracted')::bool THEN '-' ELSE '' END || (data->>'statusTo'), "
-        "'>' ORDER BY seq), '') FROM outbox WHERE type = 'FlowStatusChanged' AND data->>'flowId' = '{}'",
-        flow_id));
-  }
-  bool becomes(const std::string& flow_id, const std::string& wanted) const {
-    return eventually([&] { return announced(flow_id) == wanted; });
-  }
-  std::string status(const std::string& flow_id) const {
-    return cluster_->sql(
-        fmt::format("SELECT string_agg(status || CASE WHEN removed THEN ' removed' ELSE '' END, ',' "
-                    "ORDER BY generation) FROM timelock_transaction_flows WHERE flow_id = '{}'",
-                    flow_id));
-  }
-  bool scanned() const {
-    return eventually(
-        [&] { return cluster_->sql("SELECT block_number FROM timelock_scan") == std::to_string(cluster_->head()); });
-  }
-  std::string describe() const {
-    return cluster_->sql(
-               "SELECT coalesce(string_agg(concat_ws(' ', contract_address, flow_id, generation, status, confirmed, "
-               "told::text, tell_block, due_at, expired_at), E'\\n'), '') FROM timelock_transaction_flows") +
-           "\nscan: " +
-           cluster_->sql("SELECT concat_ws(' ', block_number, block_timestamp, last_error) FROM timelock_scan") + "\n" +
-           cluster_->node(0).output();
-  }
-
-  mutable std::optional<TxCluster> cluster_;
-  std::optional<TimelockChain> chain_;
-};
 
 TEST_F(Timelocks, compound_is_found_out_and_followed_from_queue_to_execution) {
   start();

@@ -19,18 +19,14 @@ struct Found {
   std::int64_t from_block = 0;
 };
 
-// On the chain's loop.
+// On the chain's loop. Asks the chain and not the follower, which may be a moment behind, or has only just started.
 awaitable<Result<Found>> look_at(evm::Chain& chain, ImportRequest request) {
-  const auto* head = chain.follower().window().head();
-  if (head == nullptr) {
-    co_return fail(
-        unavailable("chain_not_ready", "The chain has not answered yet: try again.").after(std::chrono::seconds(1)));
-  }
-  Found found{.probe = {}, .head = {head->number, head->hash, head->timestamp}, .from_block = 0};
-  const auto newest = co_await chain.connector().head_number();  // the follower may be a moment behind
+  const auto newest = co_await chain.connector().block(evm::BlockTag::kLatest);
   if (!newest) co_return fail(newest.error());
-  if (request.from_block && *request.from_block > newest->number) {
-    co_return fail(invalid("bad_from_block", fmt::format("fromBlock: the chain's newest block is {}", newest->number))
+  const auto& head = newest->header;
+  Found found{.probe = {}, .head = {head.number, head.hash, head.timestamp}, .from_block = 0};
+  if (request.from_block && *request.from_block > head.number) {
+    co_return fail(invalid("bad_from_block", fmt::format("fromBlock: the chain's newest block is {}", head.number))
                        .with("field", "fromBlock"));
   }
   auto probe = co_await probe_contract(chain.connector(), request.key.address, request.standard);
@@ -39,7 +35,7 @@ awaitable<Result<Found>> look_at(evm::Chain& chain, ImportRequest request) {
   if (request.from_block) {
     found.from_block = *request.from_block;
   } else {
-    const auto deployed = co_await deployment_block(chain.connector(), request.key.address, newest->number);
+    const auto deployed = co_await deployment_block(chain.connector(), request.key.address, head.number);
     if (!deployed) co_return fail(deployed.error());
     found.from_block = deployed->value_or(0);
   }

@@ -34,7 +34,7 @@ class TimelockService {
       : database_(database), chains_(std::move(chains)) {}
 
   // Errors: kInvalid `unknown_chain`, `bad_from_block`; kUnprocessable as probe_contract; kConflict `timelock_exists`;
-  // kUnavailable `chain_not_ready`, or as ChainConnector.
+  // otherwise as ChainConnector.
   awaitable<Result<Timelock>> import(ImportRequest request);
   // Errors, also below: kNotFound `no_such_timelock`.
   awaitable<Result<Timelock>> get(ContractKey key);
