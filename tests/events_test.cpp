@@ -24,6 +24,7 @@ constexpr auto kStream = "/api/v1/events";
 
 std::vector<std::string> types_of(const std::vector<json::value>& events) {
   std::vector<std::string> out;
+  out.reserve(events.size());
   for (const auto& event : events) out.emplace_back(event.at("type").as_string());
   return out;
 }
@@ -111,7 +112,7 @@ TEST(events, filters_choose_by_type_and_subject) {
   const EventListener confirmed(cluster.node(0).url(std::string(kStream) + "?type=TxConfirmed,TxFailed"), cluster.key(),
                                 "0");
   const auto first = cluster.create(0, transfer(signer(0), "x", 1));
-  const auto second = cluster.create(0, transfer(signer(1), "y", 1));
+  cluster.create(0, transfer(signer(1), "y", 1));
   const EventListener about(cluster.node(0).url(fmt::format("{}?subject=tx/{}", kStream, first)), cluster.key(), "0");
   ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
   ASSERT_TRUE(eventually([&] { return confirmed.events().size() == 2; }, 60s));

@@ -137,10 +137,12 @@ std::vector<std::string> differences(std::span<const Sample> samples) {
 TEST(evm_cast, signs_a_thousand_random_transactions_like_cast) {
   Samples source(20'240'601);
   std::vector<Sample> samples;
+  samples.reserve(kTransactions);
   for (std::size_t i = 0; i < kTransactions; ++i) samples.push_back(source.next());
 
   std::vector<std::future<std::vector<std::string>>> parts;
   constexpr auto kPart = kTransactions / kProcesses;
+  parts.reserve(kProcesses);
   for (std::size_t i = 0; i < kProcesses; ++i) {
     parts.push_back(std::async(std::launch::async, differences, std::span(samples).subspan(i * kPart, kPart)));
   }

@@ -126,6 +126,7 @@ class TransferSimulation : public testing::Test {
   void play(const Plan& plan) {
     answers_ = 0;
     std::vector<std::jthread> clients;
+    clients.reserve(kClients);
     for (std::size_t client = 0; client < kClients; ++client) {
       clients.emplace_back([&, client] {
         std::string mine;

@@ -119,6 +119,7 @@ TEST(tx_chain_fault, transactions_accepted_before_the_chain_was_ever_reachable_g
   cluster.chain_proxy(0).refuse();
   cluster.node(0).start();
   std::vector<Ask> asks;
+  asks.reserve(20);
   for (int i = 0; i < 20; ++i) asks.push_back(cluster.create_ask(0, transfer(signer(0), fmt::format("e-{}", i), 1)));
   for (const auto& answer : ask_all(asks)) {
     ASSERT_EQ(answer.status, 202U) << answer.body;

@@ -24,6 +24,7 @@ std::string text_of(const Answer& answer, const char* name) {
 TEST(tx_create, a_hundred_concurrent_creates_with_one_request_id_make_one_transaction) {
   TxCluster cluster({.nodes = 3});
   std::vector<Ask> asks;
+  asks.reserve(100);
   for (std::size_t i = 0; i < 100; ++i) asks.push_back(cluster.create_ask(i % 3, transfer(signer(0), "pay-1", 7)));
   const auto answers = ask_all(std::move(asks));
   std::set<std::string> ids;
@@ -143,6 +144,7 @@ TEST_P(TxCreateInOrder, concurrent_creates_for_one_signer_get_nonces_without_gap
   const auto [window, count] = GetParam();
   TxCluster cluster({.nodes = 3, .settings = {.max_in_flight = window}, .anvil = {"--no-mining"}});
   std::vector<Ask> asks;
+  asks.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     asks.push_back(cluster.create_ask(i % 3, transfer(signer(1), fmt::format("pay-{}", i), 1)));
   }

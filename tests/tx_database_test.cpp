@@ -25,6 +25,7 @@ TEST(tx_database, a_restart_of_postgresql_under_load_loses_no_transaction_and_re
   std::atomic<std::size_t> lost{0};
   {
     std::vector<std::jthread> clients;
+    clients.reserve(kClients);
     for (std::size_t client = 0; client < kClients; ++client) {
       clients.emplace_back([&, client] {
         for (std::size_t i = 0; i < kEach; ++i) {

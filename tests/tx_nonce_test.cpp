@@ -94,11 +94,13 @@ TEST(tx_nonce, of_a_cancel_and_its_original_one_is_mined_and_the_state_says_whic
   constexpr std::size_t kSigners = 10;
   TxCluster cluster({.anvil = {"--no-mining"}});
   std::vector<std::string> ids;
+  ids.reserve(kSigners);
   for (std::size_t i = 0; i < kSigners; ++i) {
     ids.push_back(cluster.create(0, transfer(signer(i), "race", 1, recipient(static_cast<std::uint32_t>(i)))));
   }
   ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) FROM tx_view WHERE state = 'TRACKING'", "10")) << cluster.describe();
   std::vector<Ask> asks;
+  asks.reserve(ids.size());
   for (const auto& id : ids) {
     asks.push_back(
         {"POST", cluster.node(0).url("/api/v1/tx/" + id + "/cancel"), cluster.key(), R"({"reason":"race"})"});

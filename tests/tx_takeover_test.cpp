@@ -151,6 +151,7 @@ TEST(tx_takeover, a_node_suspended_past_its_lease_is_fenced_when_it_resumes) {
 TEST(tx_takeover, a_node_suspended_with_many_requests_in_flight_is_replaced_within_seconds) {
   TxCluster cluster({.nodes = 2, .settings = {.max_in_flight = 0}, .anvil = {"--no-mining"}});
   std::vector<Ask> asks;
+  asks.reserve(200);
   for (int i = 0; i < 200; ++i) asks.push_back(cluster.create_ask(0, transfer(signer(0), fmt::format("a-{}", i), 1)));
   auto answers = std::async(std::launch::async, [&] { return ask_all(asks); });
   ASSERT_TRUE(cluster.sql_becomes("SELECT count(*) > 0 FROM tx_view", "t", 20s)) << cluster.describe();
@@ -292,6 +293,7 @@ TEST(tx_takeover, a_lease_locked_by_psql_does_not_delay_the_adoption_of_others) 
 TEST(tx_takeover, a_transaction_locked_by_psql_does_not_delay_the_end_of_others) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   std::vector<std::string> ids;
+  ids.reserve(4);
   for (std::size_t i = 0; i < 4; ++i) ids.push_back(cluster.create(0, transfer(signer(i), "x", 1)));
   for (const auto& id : ids) ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
   interleaving::Session psql(cluster.dsn(), "psql");

@@ -62,7 +62,7 @@ std::string url_of(const std::string& host, std::uint16_t port) {
 Result<fs::path> make_data_dir(const fs::path& wanted) {
   std::error_code ec;
   fs::create_directories(wanted, ec);
-  const auto absolute = fs::canonical(wanted, ec);
+  auto absolute = fs::canonical(wanted, ec);
   if (ec) return fail(invalid("data_dir_unusable", fmt::format("cannot use {}: {}", wanted.string(), ec.message())));
   return absolute;
 }

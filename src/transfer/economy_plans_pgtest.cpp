@@ -35,6 +35,7 @@ class EconomyPlans : public EconomyTest {
 
   void some(int n) {
     std::vector<Wish> wishes;
+    wishes.reserve(n);
     for (int i = 0; i < n; ++i) {
       wishes.push_back({.from = 1 + i % 50, .to = 51 + i % 50, .amount = 1, .key = fmt::format("{}-{}", n, i)});
     }
@@ -71,6 +72,7 @@ TEST_F(EconomyPlans, reads_grow_with_the_set_and_not_with_the_tables) {
   EXPECT_LT(looked_at([&] { EXPECT_EQ(node.must(kProcess).one().get<int>("waiting"), kSet); }), kSet * kLooksPerItem)
       << "retry";
   std::vector<Wish> wishes;
+  wishes.reserve(kSet);
   for (int i = 0; i < kSet; ++i) wishes.push_back({.from = 1 + i % 50, .to = 1001 + i, .amount = 1});
   EXPECT_LT(looked_at([&] { node.must(kNow, now_params(wishes)); }), kSet * kLooksPerItem) << "synchronous";
   // A credit to a payer with thousands of transfers that wait for another check than the balance.

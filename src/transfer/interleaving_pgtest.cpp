@@ -102,6 +102,7 @@ TEST_F(Interleaving, concurrent_approvals_never_exceed_the_balance) {
     const std::vector<Wish> wishes{{payer, 2, 60}, {payer, 2, 40}};
     Session* sessions[]{&a, &b, &c};
     std::vector<interleaving::Part> parts;
+    parts.reserve(synchronous.size());
     for (std::size_t i = 0; i < synchronous.size(); ++i) {
       parts.push_back({*sessions[i], synchronous[i] ? now(wishes) : creating(wishes)});
     }
@@ -193,6 +194,7 @@ TEST_F(Interleaving, one_key_is_one_transfer_across_sessions_and_modes) {
     Session* sessions[]{&a, &b, &c};
     Texts outcomes[3];
     std::vector<interleaving::Part> parts;
+    parts.reserve(synchronous.size());
     for (std::size_t i = 0; i < synchronous.size(); ++i) {
       parts.push_back({*sessions[i], synchronous[i] ? now(wishes, &outcomes[i]) : creating(wishes, &outcomes[i])});
     }

@@ -26,6 +26,7 @@ class Retry : public EconomyTest {
   }
   std::vector<Uuid> insert_many(int n, std::int64_t amount) {
     std::vector<Uuid> ids;
+    ids.reserve(n);
     for (int i = 0; i < n; ++i) ids.push_back(insert(1, 2, amount));
     return ids;
   }

@@ -277,6 +277,7 @@ TEST_F(TransferManagerTest, a_lock_of_another_session_delays_only_transfers_of_t
   const auto began = std::chrono::steady_clock::now();
   const auto all = [&](Mode mode, std::int64_t to) {
     std::vector<std::future<std::string>> outcomes;
+    outcomes.reserve(kEach);
     for (int i = 0; i < kEach; ++i) {
       outcomes.push_back(
           asio::co_spawn(runtime.loop(0), outcome_of(manager->service(), wish(1, to, 1), mode), asio::use_future));

@@ -1,5 +1,6 @@
 #include "transfer/transfer_request.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
@@ -267,7 +268,7 @@ TEST(transfer_request, a_statement_is_csv_when_asked_for) {
       {"/x?format=json", "text/csv", false},
   };
   for (const auto& [target, accept, csv] : cases) {
-    SCOPED_TRACE(target + " " + accept);
+    SCOPED_TRACE(fmt::format("{} {}", target, accept));
     auto request = get(target);
     if (!accept.empty()) request.add_header("Accept", accept);
     EXPECT_EQ(read_statement_query(request).csv, csv);

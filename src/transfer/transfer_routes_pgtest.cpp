@@ -170,6 +170,7 @@ TEST_F(TransferRoutes, a_batch_answers_each_item_on_its_own_in_order) {
 
 TEST_F(TransferRoutes, a_list_comes_in_pages_newest_first) {
   std::vector<std::string> made;
+  made.reserve(5);
   for (int i = 0; i < 5; ++i) made.push_back(post(kPath, transfer(i + 1, kPool)).text("transferId"));
   ASSERT_EQ(post(std::string(kPath) + "/" + made[2] + "/cancel").outcome(), "200");
   std::vector<std::string> listed;

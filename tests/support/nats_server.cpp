@@ -177,6 +177,7 @@ void NatsServer::add_stream(const std::string& stream, const std::vector<std::st
                             const NatsStreamLimits& limits) const {
   const Client client(url());
   std::vector<const char*> names;
+  names.reserve(subjects.size());
   for (const auto& subject : subjects) names.push_back(subject.c_str());
   jsStreamConfig config;
   jsStreamConfig_Init(&config);

@@ -91,7 +91,7 @@ Result<evm::Fees> cancel_price(const evm::Fees& old, const evm::Fees& current) {
     return fail(Error{
         ErrorKind::kUnprocessable, "fee_overflow", "a tenth more than the old fee does not fit 256 bits", {}, {}, {}});
   }
-  const DynamicFees fees{std::max(*cap, now.max_fee_per_gas), std::max(*tip, now.max_priority_fee_per_gas)};
+  DynamicFees fees{std::max(*cap, now.max_fee_per_gas), std::max(*tip, now.max_priority_fee_per_gas)};
   if (std::holds_alternative<LegacyFees>(current)) return LegacyFees{fees.max_fee_per_gas};
   return fees;
 }

@@ -90,7 +90,7 @@ std::optional<Uint256> read_gas_limit(const JsonReader& tx) {
 json::object payload_object(const JsonReader& tx) {
   json::object payload;
   if (const auto to = tx.field("to"); to.present()) payload["to"] = to.string();
-  if (auto data = read_input(tx)) payload["data"] = std::move(*data);
+  if (const auto data = read_input(tx)) payload["data"] = *data;
   if (const auto gas = read_gas_limit(tx)) payload["gas"] = to_decimal(*gas);
   for (const auto* name : {"value", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"}) {
     if (const auto amount = read_quantity(tx.field(name))) payload[name] = to_decimal(*amount);

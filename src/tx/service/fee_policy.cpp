@@ -16,6 +16,7 @@ class FixedFees : public FeePolicy {
 
   awaitable<std::vector<Result<evm::Fees>>> offers(std::vector<Payload> payloads) override {
     std::vector<Result<evm::Fees>> out;
+    out.reserve(payloads.size());
     for (const auto& payload : payloads) out.push_back(price(payload, {}, options_));
     co_return out;
   }

@@ -41,6 +41,7 @@ awaitable<std::vector<CreateResult>> TransactionWriter::write(std::span<const Pe
   }
   if (batch.empty()) co_return out;
   std::vector<Allotment> held;
+  held.reserve(allotments.size());
   for (const auto& [key, allotment] : allotments) held.push_back(allotment);
 
   test_point("create.ready");

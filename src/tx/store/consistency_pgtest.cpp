@@ -12,6 +12,7 @@ class Consistency : public ProtocolTest {
  protected:
   Consistency() : lease(signer_of("node-a")) {
     std::vector<NewTx> items;
+    items.reserve(6);
     for (int i = 0; i < 6; ++i) items.push_back(new_tx(lease.key));
     test::with_pool(db.dsn(), {},
                     [&](pg::Pool& pool) -> awaitable<> { co_await create_batch(pool, "node-a", {{lease, 4}}, items); });
@@ -125,6 +126,7 @@ TEST_F(Consistency, finds_an_end_without_a_record) {
 
 TEST_F(Consistency, names_five_of_many_and_counts_all) {
   std::vector<NewTx> items;
+  items.reserve(7);
   for (int i = 0; i < 7; ++i) items.push_back(new_tx(lease.key));
   test::with_pool(db.dsn(), {},
                   [&](pg::Pool& pool) -> awaitable<> { co_await create_batch(pool, "node-a", {{lease, 0}}, items); });

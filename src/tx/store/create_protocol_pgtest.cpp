@@ -54,6 +54,7 @@ class CreateProtocol : public ProtocolTest {
 
   std::vector<NewTx> some(const SignerKey& key, int n) {
     std::vector<NewTx> items;
+    items.reserve(n);
     for (int i = 0; i < n; ++i) items.push_back(new_tx(key));
     return items;
   }

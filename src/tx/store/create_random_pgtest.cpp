@@ -84,12 +84,14 @@ class CreateRandom : public ProtocolTest {
 
   Script giving_up(Node& node) {
     std::vector<SignerLease> leases;
+    leases.reserve(node.tokens.size());
     for (const auto& [key, token] : node.tokens) leases.push_back({key, token});
     return {statement("release", sql::kReleaseLeases.sql, lease_params(node.name, leases))};
   }
 
   Script renewing(Node& node) {
     std::vector<SignerLease> leases;
+    leases.reserve(node.tokens.size());
     for (const auto& [key, token] : node.tokens) leases.push_back({key, token});
     return {statement("renew", sql::kRenewLeases.sql, renew_params(node.name, leases))};
   }

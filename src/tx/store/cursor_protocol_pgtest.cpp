@@ -26,6 +26,7 @@ class CursorProtocol : public ProtocolTest {
   }
   void create(const SignerLease& lease, int n, std::int64_t window = 0) {
     std::vector<NewTx> items;
+    items.reserve(n);
     for (int i = 0; i < n; ++i) items.push_back(new_tx(lease.key));
     test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
       co_await create_batch(pool, "node-a", {{lease, window}}, items);

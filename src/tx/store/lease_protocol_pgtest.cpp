@@ -204,6 +204,7 @@ TEST_F(LeaseProtocol, only_the_owner_may_renew_within_the_skew_allowance) {
 
 TEST_F(LeaseProtocol, one_takeover_does_not_delay_the_renewal_of_other_leases) {
   std::vector<SignerLease> leases;
+  leases.reserve(6);
   for (int i = 0; i < 6; ++i) leases.push_back(signer_of("node-a"));
   admin.must("UPDATE signer_lease SET expires_at = clock_timestamp() + interval '5 s'");
   expire(leases[2].key);

@@ -65,6 +65,7 @@ TEST_F(LeaseStore, sessions_of_a_stopped_owner_are_terminated_after_a_second) {
 TEST_F(LeaseStore, all_sessions_of_a_stopped_owner_are_terminated) {
   const auto lease = signer_of("node-a");
   std::vector<Session> stopped;
+  stopped.reserve(4);
   for (int i = 0; i < 4; ++i) stopped.push_back(stopped_client("node-a", lease.key));
   expire(lease.key);
   const auto got = acquire("node-b", {lease.key.signer});
@@ -164,6 +165,7 @@ TEST_F(LeaseStore, two_nodes_that_want_the_same_lease_do_not_terminate_each_othe
 TEST_F(LeaseStore, open_transactions_of_a_former_owner_are_due_at_once) {
   const auto lease = signer_of("node-a");
   std::vector<NewTx> items;
+  items.reserve(4);
   for (int i = 0; i < 4; ++i) items.push_back(new_tx(lease.key));
   as_node("node-a", [&](pg::Pool& pool) -> awaitable<> { co_await create_batch(pool, "node-a", {{lease, 0}}, items); });
   admin.must(

@@ -28,7 +28,8 @@ AttemptKind read_attempt_kind(const pg::Row& row, std::string_view column) {
 
 std::optional<AttemptOutcome> read_attempt_outcome(const pg::Row& row) {
   if (row.is_null("outcome")) return std::nullopt;
-  return kAttemptOutcomes.find(row.get<std::string_view>("outcome")).value();
+  const AttemptOutcome outcome = kAttemptOutcomes.find(row.get<std::string_view>("outcome")).value();
+  return outcome;
 }
 
 std::optional<AnnouncedBlock> read_announced(const pg::Row& row) {

@@ -28,9 +28,11 @@ class StepProtocol : public ProtocolTest {
   // New transactions with nonces 0, 1, ….
   std::vector<Uuid> allocated(const SignerLease& lease, int n) {
     std::vector<NewTx> items;
+    items.reserve(n);
     for (int i = 0; i < n; ++i) items.push_back(new_tx(lease.key));
     theatre.play({{a, script_of(create_statements("node-a", {{lease, 0}}, items))}}, {});
     std::vector<Uuid> out;
+    out.reserve(items.size());
     for (const auto& item : items) out.push_back(item.tx_id);
     return out;
   }

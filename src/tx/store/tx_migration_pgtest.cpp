@@ -358,6 +358,7 @@ TEST_F(CarriedWork, mined_transactions_end_or_lose_their_receipts) {
 TEST_F(CarriedWork, waiting_transactions_get_their_nonces_in_the_order_of_creation) {
   as_new_node([&](pg::Pool& pool) -> awaitable<> {
     std::vector<Allotment> all;
+    all.reserve(leases.size());
     for (const auto& [key, lease] : leases) all.push_back({lease, 0});
     const auto nonces = [this](const std::vector<Promotion>& promoted) {
       std::map<std::string, std::int64_t> out;

@@ -8,11 +8,13 @@ class TxStore : public ProtocolTest {
  protected:
   std::vector<Uuid> create(const SignerLease& lease, int n, std::int64_t window = 0) {
     std::vector<NewTx> items;
+    items.reserve(n);
     for (int i = 0; i < n; ++i) items.push_back(new_tx(lease.key, fmt::format("r{}", ++requests)));
     test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
       co_await create_batch(pool, "node-a", {{lease, window}}, items);
     });
     std::vector<Uuid> out;
+    out.reserve(items.size());
     for (const auto& item : items) out.push_back(item.tx_id);
     return out;
   }

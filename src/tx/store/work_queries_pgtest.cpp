@@ -15,9 +15,11 @@ class WorkQueries : public ProtocolTest {
   // Transactions with the nonces 0 … n-1, due now.
   std::vector<Uuid> allocated(const SignerLease& lease, int n, const std::string& node = "node-a") {
     std::vector<NewTx> items;
+    items.reserve(n);
     for (int i = 0; i < n; ++i) items.push_back(new_tx(lease.key));
     with([&](pg::Pool& pool) -> awaitable<> { co_await create_batch(pool, node, {{lease, 0}}, items); });
     std::vector<Uuid> out;
+    out.reserve(items.size());
     for (const auto& item : items) out.push_back(item.tx_id);
     return out;
   }

@@ -168,7 +168,10 @@ awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_onc
   std::vector<std::string> mined;
   for (std::size_t k = 0; k < outcomes.size(); ++k) {
     auto& one = found[place[k]];
-    if (outcomes[k] == StepOutcome::kMoved) moved.push_back(std::move(one));
+    if (outcomes[k] == StepOutcome::kMoved) {
+      moved.push_back(std::move(one));
+      continue;
+    }
     if (outcomes[k] != StepOutcome::kDone) continue;
     ++done;
     mined.push_back(one.first.lease.key.signer);
@@ -190,6 +193,7 @@ awaitable<Worker::Next> ReceiptChecker::check_missing() {
   const auto due = missing_.take_due(std::chrono::steady_clock::now(), kHashesPerBatch);
   if (due.empty()) co_return Worker::Next::kRest;
   std::vector<std::string> hashes;
+  hashes.reserve(due.size());
   for (const auto& one : due) hashes.push_back(one.tx_hash);
   // A transaction that has a receipt by now, has ended, or is led by another node is no longer missing here.
   auto matches = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), hashes);
@@ -222,6 +226,7 @@ std::vector<std::size_t> ReceiptChecker::usable_endpoints() const {
 
 awaitable<> ReceiptChecker::look_up(std::vector<Match> matches, std::size_t endpoint) {
   std::vector<std::string> hashes;
+  hashes.reserve(matches.size());
   for (const auto& match : matches) hashes.push_back(match.attempt_hash);
   const auto receipts = co_await chain_.connector.receipts(std::move(hashes), endpoint);
   std::vector<std::pair<Match, evm::Receipt>> found;

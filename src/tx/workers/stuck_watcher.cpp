@@ -134,6 +134,7 @@ awaitable<bool> StuckWatcher::look_at_nonces(std::vector<OpenHead> suspicious) {
   const auto latest = co_await chain_.connector.block(evm::BlockTag::kLatest);
   if (!latest || latest->header.number < own_number) co_return false;
   std::vector<std::string> signers;
+  signers.reserve(suspicious.size());
   for (const auto& head : suspicious) signers.push_back(head.lease.key.signer);
   const auto nonces = co_await chain_.connector.nonces(std::move(signers), evm::NonceTag::kLatest, latest->endpoint);
 
@@ -183,6 +184,7 @@ awaitable<std::optional<StuckWatcher::Evidence>> StuckWatcher::gather(const Open
     nonce.at_final = co_await nonce_at_final(head.lease.key.signer, final->number, endpoint);
   }
   std::vector<std::string> hashes;
+  hashes.reserve(attempts.size());
   for (const auto& attempt : attempts) hashes.push_back(attempt.tx_hash);
   const auto receipts = co_await chain_.connector.receipts(hashes, endpoint);
   for (std::size_t i = 0; i < attempts.size(); ++i) {

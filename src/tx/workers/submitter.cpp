@@ -49,6 +49,7 @@ void Submitter::start() {
 
 awaitable<> Submitter::stop() {
   std::vector<awaitable<>> stops;
+  stops.reserve(lanes_.size());
   for (auto& lane : lanes_) stops.push_back(lane.worker.stop());
   co_await gather(std::move(stops));
 }
@@ -162,6 +163,7 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vecto
 
 awaitable<std::vector<Submitter::Priced>> Submitter::price(std::vector<DueSubmit> due, std::vector<Step>& unsendable) {
   std::vector<Payload> payloads;
+  payloads.reserve(due.size());
   for (const auto& tx : due) payloads.push_back(stored_payload(tx.payload));
   const auto offers = co_await fees_->offers(payloads);
   std::vector<Priced> out;
@@ -214,6 +216,7 @@ awaitable<std::vector<Result<evm::SignedTransaction>>> Submitter::sign_for(const
 // The bytes and their hash are stored before any endpoint sees them.
 awaitable<std::vector<Submitter::Outgoing>> Submitter::claim(std::vector<Signed> fresh) {
   std::vector<Claim> claims;
+  claims.reserve(fresh.size());
   for (const auto& tx : fresh) {
     claims.push_back({.lease = tx.due.lease,
                       .tx_id = tx.due.tx_id,
@@ -269,6 +272,7 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<D
 
 awaitable<std::vector<std::string>> Submitter::send(std::vector<Outgoing> out) {
   std::vector<std::string> raw;
+  raw.reserve(out.size());
   for (auto& tx : out) raw.push_back(std::move(tx.raw));
   const auto results = co_await chain_.connector.send(std::move(raw));
   test_point("submitter.sent");
