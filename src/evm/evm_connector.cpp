@@ -202,6 +202,7 @@ awaitable<Result<std::vector<Receipt>>> EvmConnector::single_receipts(const std:
 awaitable<std::vector<Result<std::optional<Receipt>>>> EvmConnector::receipts(std::vector<std::string> tx_hashes,
                                                                               Endpoint endpoint) {
   std::vector<RpcCall> calls;
+  calls.reserve(tx_hashes.size());
   for (const auto& hash : tx_hashes) calls.push_back({"eth_getTransactionReceipt", {hash}});
   auto answers = co_await ask_all(std::move(calls), endpoint);
   auto results = read_all(std::move(answers), parse_receipt);
@@ -248,6 +249,7 @@ awaitable<std::vector<Result<std::int64_t>>> EvmConnector::nonces(std::vector<st
                                                                   Endpoint endpoint) {
   const std::string_view at = tag == NonceTag::kPending ? "pending" : "latest";
   std::vector<RpcCall> calls;
+  calls.reserve(addresses.size());
   for (const auto& address : addresses) calls.push_back({"eth_getTransactionCount", {address, at}});
   auto answers = co_await ask_all(std::move(calls), endpoint);
   co_return read_all(std::move(answers), parse_int64_result);

@@ -35,6 +35,7 @@ Node::Answer chain(std::int64_t head) {
 
 std::vector<std::string> names(std::size_t count) {
   std::vector<std::string> hashes;
+  hashes.reserve(count);
   for (std::size_t i = 0; i < count; ++i) hashes.push_back(hash(static_cast<std::int64_t>(i), 'c'));
   return hashes;
 }

@@ -23,6 +23,7 @@ std::vector<BlockHeader> run(std::int64_t first, std::int64_t last, char branch 
 
 std::vector<std::string> hashes(const std::vector<BlockHeader>& headers) {
   std::vector<std::string> out;
+  out.reserve(headers.size());
   for (const auto& h : headers) out.push_back(h.hash);
   return out;
 }

@@ -42,6 +42,7 @@ TEST_F(LocalSignerTest, signs_for_its_address) {
 
 TEST_F(LocalSignerTest, signs_a_batch_in_order_and_one_bad_item_fails_alone) {
   std::vector<Transaction> batch;
+  batch.reserve(50);
   for (std::uint64_t nonce = 0; nonce < 50; ++nonce) batch.push_back(transfer(nonce));
   batch[20].chain_id = 0;
   const auto made = runtime_.run_on(1, signer_.sign_all(batch));
