@@ -152,7 +152,7 @@ CREATE INDEX idx_timelock_guard_event_untold ON timelock_guard_event (chain_id, 
 --
 -- `told` is the path of statuses that was announced: a change is announced once, and taken back once if a reorg undoes
 -- it (src/timelock/model/changes.hpp). `tell_block` is the block whose scan makes the next change final enough to be
--- announced; NULL: there is none.
+-- announced, once the history of the contract is complete; NULL: there is no change.
 CREATE TABLE timelock_transaction_flows (
   timelock_standard text          NOT NULL CHECK (timelock_standard IN ('compound', 'openzeppelin')),
   chain_id          bigint        NOT NULL,
@@ -194,7 +194,8 @@ CREATE INDEX idx_timelock_flows_due ON timelock_transaction_flows (chain_id, due
   WHERE status = 'waiting' AND confirmed AND NOT removed;
 CREATE INDEX idx_timelock_flows_expiry ON timelock_transaction_flows (chain_id, expired_at)
   WHERE status IN ('waiting', 'ready') AND confirmed AND NOT removed;
-CREATE INDEX idx_timelock_flows_tell ON timelock_transaction_flows (chain_id, tell_block) WHERE tell_block IS NOT NULL;
+CREATE INDEX idx_timelock_flows_tell ON timelock_transaction_flows (chain_id, contract_address, tell_block)
+  WHERE tell_block IS NOT NULL;
 CREATE INDEX idx_timelock_flows_newest ON timelock_transaction_flows (queued_at, flow_id);
 CREATE INDEX idx_timelock_flows_contract
   ON timelock_transaction_flows (chain_id, contract_address, queued_at, flow_id);

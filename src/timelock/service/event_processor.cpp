@@ -79,7 +79,7 @@ void process_generation(const FlowInput& input, const ChainView& view, const Flo
   row.removed = !now;
   row.told = outcome.told;
   row.tell_block.reset();
-  if (outcome.next_block && input.may_tell) row.tell_block = *outcome.next_block + view.confirmations;
+  if (outcome.next_block) row.tell_block = *outcome.next_block + view.confirmations;
   for (const auto& change : outcome.changes) {
     if (change.retracted) ++row.retractions;
     out.events.push_back(event_of(row, change));

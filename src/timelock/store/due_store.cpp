@@ -39,10 +39,18 @@ constexpr Statement kUpdateStatus{"timelock_flow_status", R"(
        SET status = $7,
            told = f.told || $7::text,
            updated_at = clock_timestamp()
-      FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[])
-           AS m(standard, chain_id, contract_address, flow_id, generation, status)
-     WHERE (f.timelock_standard, f.chain_id, f.contract_address, f.flow_id, f.generation)
-           = (m.standard, m.chain_id, m.contract_address, m.flow_id, m.generation)
+      FROM (SELECT f.row_id, m.status
+              FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[])
+                   AS m(standard, chain_id, contract_address, flow_id, generation, status)
+             CROSS JOIN LATERAL (SELECT f.ctid AS row_id
+                                   FROM timelock_transaction_flows AS f
+                                  WHERE f.timelock_standard = m.standard
+                                    AND f.chain_id = m.chain_id
+                                    AND f.contract_address = m.contract_address
+                                    AND f.flow_id = m.flow_id
+                                    AND f.generation = m.generation
+                                  LIMIT 1) AS f) AS m
+     WHERE f.ctid = m.row_id  -- the caller has locked the rows, so they do not move
        AND f.status = m.status
        AND f.confirmed
        AND NOT f.removed

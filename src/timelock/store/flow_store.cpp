@@ -14,21 +14,26 @@ namespace {
 
 #define FENCEPOST_SECONDS(column) "extract(epoch FROM " column ")::bigint"
 
-constexpr Statement kLockFlows{
-    "timelock_flows_lock",
-    R"(
-  SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id, f.generation, f.status, f.confirmed, f.removed,
-         f.initiator_address, f.via_address, f.eta, f.delay, f.predecessor, )" FENCEPOST_SECONDS("f.due_at") R"( AS due,
-         )" FENCEPOST_SECONDS("f.expired_at") R"( AS expiry, f.queue_tx_hash, f.queue_block,
-         )" FENCEPOST_SECONDS(
-        "f.queued_at") R"( AS queued, coalesce(f.execute_tx_hash, f.cancel_tx_hash) AS end_tx_hash,
-         f.end_block, )" FENCEPOST_SECONDS("coalesce(f.executed_at, f.cancelled_at)") R"( AS ended, f.calls,
-         array_to_string(f.told, ',') AS told, f.retractions, f.tell_block
-    FROM timelock_transaction_flows AS f
-   WHERE (f.timelock_standard, f.chain_id, f.contract_address, f.flow_id)
-         IN (SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]))
-   ORDER BY f.timelock_standard, f.chain_id, f.contract_address, f.flow_id, f.generation
-     FOR UPDATE)"};
+// The keys come sorted, and each generation after the one before it, so rows are locked in one order everywhere. A
+// lateral, because a plan that was made while the table was small would scan all of it later.
+constexpr Statement kLockFlows{"timelock_flows_lock", R"(
+  SELECT f.*
+    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS k(standard, chain_id, contract_address, flow_id)
+   CROSS JOIN LATERAL (
+     SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id, f.generation, f.status, f.confirmed, f.removed,
+            f.initiator_address, f.via_address, f.eta, f.delay, f.predecessor,
+            )" FENCEPOST_SECONDS("f.due_at") R"( AS due, )" FENCEPOST_SECONDS("f.expired_at") R"( AS expiry,
+            f.queue_tx_hash, f.queue_block, )" FENCEPOST_SECONDS("f.queued_at") R"( AS queued,
+            coalesce(f.execute_tx_hash, f.cancel_tx_hash) AS end_tx_hash, f.end_block,
+            )" FENCEPOST_SECONDS("coalesce(f.executed_at, f.cancelled_at)") R"( AS ended, f.calls,
+            array_to_string(f.told, ',') AS told, f.retractions, f.tell_block
+       FROM timelock_transaction_flows AS f
+      WHERE f.timelock_standard = k.standard
+        AND f.chain_id = k.chain_id
+        AND f.contract_address = k.contract_address
+        AND f.flow_id = k.flow_id
+      ORDER BY f.generation
+        FOR UPDATE) AS f)"};
 
 constexpr Statement kSaveFlows{"timelock_flows_save", R"(
   INSERT INTO timelock_transaction_flows AS f
@@ -83,11 +88,17 @@ constexpr Statement kAppendEvents{"timelock_flow_events", R"(
    ORDER BY place)"};
 
 constexpr Statement kUntold{"timelock_flows_untold", R"(
-  SELECT timelock_standard, chain_id, contract_address, flow_id
-    FROM timelock_transaction_flows
-   WHERE chain_id = $1
-     AND tell_block <= $2
-   ORDER BY tell_block
+  SELECT f.*
+    FROM timelock AS t
+   CROSS JOIN LATERAL (SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id
+                         FROM timelock_transaction_flows AS f
+                        WHERE f.chain_id = t.chain_id
+                          AND f.contract_address = t.contract_address
+                          AND f.tell_block <= $2
+                        ORDER BY f.tell_block
+                        LIMIT $3) AS f
+   WHERE t.chain_id = $1
+     AND t.history_done_at IS NOT NULL
    LIMIT $3)"};
 
 constexpr Statement kAhead{"timelock_flows_ahead", R"(

@@ -43,19 +43,6 @@ constexpr Statement kNoteHistoryFailure{"timelock_history_failure", R"(
      AND contract_address = ANY ($2::text[])
      AND last_error IS DISTINCT FROM $3)"};
 
-// Their flows were folded while the history was scanned, and nothing of them was announced.
-constexpr Statement kMayTell{"timelock_history_told", R"(
-  UPDATE timelock_transaction_flows AS f
-     SET tell_block = 0
-    FROM timelock AS t
-   WHERE t.chain_id = $1
-     AND t.contract_address = ANY ($2::text[])
-     AND t.history_done_at IS NOT NULL
-     AND (f.timelock_standard, f.chain_id, f.contract_address) = (t.standard, t.chain_id, t.contract_address)
-     AND f.tell_block IS NULL
-     AND NOT f.confirmed
-     AND NOT f.removed)"};
-
 }  // namespace
 
 awaitable<std::vector<Watched>> watched_contracts(pg::Pool& pool, std::int64_t chain_id) {
@@ -93,10 +80,8 @@ std::optional<HistoryRange> next_history(const std::vector<Watched>& contracts) 
 
 awaitable<bool> advance_history(pg::Transaction& tx, std::int64_t chain_id, const HistoryRange& range,
                                 std::int64_t through) {
-  pg::Batch batch;
-  batch.add(kAdvance, chain_id, range.addresses, range.first, through).add(kMayTell, chain_id, range.addresses);
-  const auto results = co_await tx.run(std::move(batch));
-  co_return results[0].affected() == static_cast<std::int64_t>(range.addresses.size());
+  const auto advanced = co_await tx.query(kAdvance, chain_id, range.addresses, range.first, through);
+  co_return advanced.affected() == static_cast<std::int64_t>(range.addresses.size());
 }
 
 awaitable<> note_history_failure(pg::Pool& pool, std::int64_t chain_id, std::vector<std::string> addresses,

@@ -71,23 +71,28 @@ constexpr Statement kOrphanOpenZeppelin{
     FENCEPOST_ORPHAN("openzeppelin_timelock_transactions") " RETURNING contract_address, event_id AS flow_id"};
 constexpr Statement kOrphanGuard{"timelock_guard_orphans", FENCEPOST_ORPHAN("timelock_guard_event")};
 
+// Laterals, because a plan that was made while the table was small would scan all of it later.
 constexpr Statement kLoadCompound{"timelock_compound_load", R"(
-  SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
+  SELECT t.*
     FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k(chain_id, contract_address, flow_id)
-    JOIN compound_timelock_transactions AS t
-      ON t.chain_id = k.chain_id
-     AND t.contract_address = k.contract_address
-     AND t.event_tx_hash = k.flow_id
-   WHERE NOT t.orphaned)"};
+   CROSS JOIN LATERAL (SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
+                         FROM compound_timelock_transactions AS t
+                        WHERE t.chain_id = k.chain_id
+                          AND t.contract_address = k.contract_address
+                          AND t.event_tx_hash = k.flow_id
+                          AND NOT t.orphaned
+                       OFFSET 0) AS t)"};
 
 constexpr Statement kLoadOpenZeppelin{"timelock_openzeppelin_load", R"(
-  SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
+  SELECT t.*
     FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k(chain_id, contract_address, flow_id)
-    JOIN openzeppelin_timelock_transactions AS t
-      ON t.chain_id = k.chain_id
-     AND t.contract_address = k.contract_address
-     AND t.event_id = k.flow_id
-   WHERE NOT t.orphaned)"};
+   CROSS JOIN LATERAL (SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
+                         FROM openzeppelin_timelock_transactions AS t
+                        WHERE t.chain_id = k.chain_id
+                          AND t.contract_address = k.contract_address
+                          AND t.event_id = k.flow_id
+                          AND NOT t.orphaned
+                       OFFSET 0) AS t)"};
 
 void add_keys(FlowKeys& keys, Standard standard, std::int64_t chain_id, const pg::ResultSet& rows) {
   for (const auto row : rows) {

@@ -15,7 +15,7 @@ constexpr Statement kClaim{"timelock_scan_claim", R"(
       FROM timelock_scan
      WHERE chain_id = $1
        AND (owner_node = $2 OR claimed_until <= clock_timestamp())
-       FOR NO KEY UPDATE SKIP LOCKED)
+       FOR NO KEY UPDATE)
   UPDATE timelock_scan AS s
      SET owner_node = $2,
          claim_token = s.claim_token + CASE WHEN s.owner_node = $2 THEN 0 ELSE 1 END,
