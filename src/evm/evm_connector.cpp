@@ -127,6 +127,7 @@ awaitable<Result<std::vector<Block>>> EvmConnector::blocks(std::int64_t first, s
     std::vector<RpcCall> calls;
     const auto part = std::min(kBlocksAtOnce, count - found.size());
     const auto start = first + static_cast<std::int64_t>(found.size());
+    calls.reserve(part);
     for (std::size_t i = 0; i < part; ++i) {
       calls.push_back({"eth_getBlockByNumber", {hex(start + static_cast<std::int64_t>(i)), false}});
     }

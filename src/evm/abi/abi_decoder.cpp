@@ -140,7 +140,7 @@ class Decoder {
         if (const auto value = number(place); fits_unsigned(value, type.size)) return json::value(to_decimal(value));
         break;
       case AbiKind::kInt:
-        if (auto text = signed_text(number(place), type.size); !text.empty()) return json::value(std::move(text));
+        if (const auto text = signed_text(number(place), type.size); !text.empty()) return json::value(text);
         break;
       case AbiKind::kAddress:
         if (zeros(bytes.first(12))) return json::value(to_hex0x(bytes.last(20)));

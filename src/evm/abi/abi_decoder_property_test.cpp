@@ -80,6 +80,7 @@ class Encoder {
         break;
     }
     std::vector<const AbiType*> types;
+    types.reserve(type.parts.size());
     for (const auto& part : type.parts) types.push_back(&part);
     return sequence(types, in.get_array());
   }
@@ -164,6 +165,7 @@ struct Sample {
 
 Bytes encode_all(const std::vector<AbiType>& types, const json::array& values) {
   std::vector<const AbiType*> pointers;
+  pointers.reserve(types.size());
   for (const auto& type : types) pointers.push_back(&type);
   return Encoder::sequence(pointers, values);
 }

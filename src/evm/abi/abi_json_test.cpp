@@ -100,7 +100,7 @@ TEST(abi_json, every_size_is_bounded) {
   EXPECT_EQ(parse_abi_json("[" + std::string(kAbiJsonMaxBytes, ' ') + "]").error().code, "json_too_large");
 
   std::string deep = R"({"type": "bool"})";
-  for (std::size_t i = 0; i < 12; ++i) deep = R"({"type": "tuple", "components": [)" + deep + "]}";
+  for (std::size_t i = 0; i < 12; ++i) deep.insert(0, R"({"type": "tuple", "components": [)").append("]}");
   EXPECT_FALSE(parse_abi_json(R"([{"name": "f", "inputs": [)" + deep + "]}]"));
 
   std::string wide = R"({"type": "bool"})";

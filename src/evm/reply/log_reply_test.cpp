@@ -181,7 +181,7 @@ TEST(log_reply, what_is_no_array_of_logs_is_refused) {
   for (const auto& answer :
        {std::string("null"), std::string("{}"), std::string("\"0x\""), std::string("1"), std::string("true"),
         std::string("[null]"), std::string("[1]"), std::string("[[]]"), std::string("[{}]"), std::string(""),
-        std::string("["), std::string("]"), good, "[" + good, "[" + good + ",]", "[" + good + " " + good + "]",
+        std::string("["), std::string("]"), good, "[" + good, "[" + good + ",]", fmt::format("[{0} {0}]", good),
         "[" + good + "]]", "[" + good + "] x", "[" + good + "][]"}) {
     const auto logs = of_block(RpcValue(answer));
     ASSERT_FALSE(logs) << answer;
