@@ -213,5 +213,24 @@ TEST_F(TimelockFaults, a_long_history_is_read_while_new_events_arrive) {
             std::to_string(kBatches * 100 + 10));
 }
 
+// It answers every call with a zero, and a transaction without data makes it emit CallScheduled without arguments.
+TEST_F(TimelockFaults, a_contract_that_emits_nonsense_is_halted_and_the_others_go_on) {
+  start();
+  const OpenZeppelinTimelock honest(*chain_, signer(0), 100);
+  const auto hostile = recipient(9);
+  const std::string topic = "4cf4410cc57040e44862ef0f45f3dd5a5e02db8eb8add648d4b0e236f1d07dca";
+  cluster_->rpc("anvil_setCode", {hostile, "0x36602b577f" + topic + "60006000a1005b60206000f3"});
+  cluster_->mine(1);
+  import(honest.address());
+  import(hostile, {{"standard", "openzeppelin"}});
+  chain_->send(signer(0), hostile, "0x");
+  const auto ids = schedule(honest, 2);
+  for (const auto& id : ids) ASSERT_TRUE(becomes(id, "waiting")) << describe();
+  const auto shown = json::parse(cluster_->get(0, "/api/v1/timelocks/31337/" + hostile).body);
+  EXPECT_TRUE(shown.at("haltedAtBlock").is_int64()) << shown;
+  EXPECT_NE(shown.at("history").at("error").as_string().find("bad_log"), std::string::npos) << shown;
+  ASSERT_TRUE(scanned()) << describe();
+}
+
 }  // namespace
 }  // namespace fencepost::test

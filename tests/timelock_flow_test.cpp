@@ -155,5 +155,28 @@ TEST_F(Timelocks, changes_wait_for_their_confirmations) {
   ASSERT_TRUE(becomes(id, "waiting")) << describe();
 }
 
+TEST_F(Timelocks, a_change_of_the_delay_is_announced_and_shown_and_leaves_waiting_flows_as_they_are) {
+  start();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  const TimelockCall other{recipient(1)};
+  timelock.schedule(other, salt(2), 5000);
+  const TimelockCall change{timelock.address(), 0, call_data("updateDelay(uint256)", {word(777)})};
+  timelock.schedule(change, salt(1), 100);
+  const auto id = OpenZeppelinTimelock::id(change, salt(1));
+  ASSERT_TRUE(becomes(id, "waiting")) << describe();
+  const auto eta = cluster_->sql("SELECT eta FROM timelock_transaction_flows WHERE delay = 5000");
+  chain_->pass(100);
+  ASSERT_TRUE(becomes(id, "waiting>ready")) << describe();
+  timelock.execute(change, salt(1));
+  ASSERT_TRUE(becomes(id, "waiting>ready>executed")) << describe();
+  EXPECT_EQ(cluster_->sql("SELECT data->'arguments' FROM outbox WHERE type = 'TimelockRulesChanged' AND "
+                          "data->>'event' = 'MinDelayChange' AND data->'arguments'->>'newDuration' = '777'") != "",
+            true)
+      << cluster_->sql("SELECT string_agg(data::text, E'\\n') FROM outbox WHERE type = 'TimelockRulesChanged'");
+  EXPECT_TRUE(eventually([&] { return cluster_->sql("SELECT min_delay FROM openzeppelin_timelocks") == "777"; }));
+  EXPECT_EQ(cluster_->sql("SELECT eta FROM timelock_transaction_flows WHERE delay = 5000"), eta);
+}
+
 }  // namespace
 }  // namespace fencepost::test

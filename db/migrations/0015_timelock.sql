@@ -38,8 +38,10 @@ CREATE TABLE timelock (
   history_next     bigint      NOT NULL,  -- the next block of its history to scan
   history_last     bigint      NOT NULL,  -- its history is complete when history_next is above
   history_done_at  timestamptz NULL,
-  last_error       text        NULL,      -- why its history is not scanned now
-  read_block       bigint      NOT NULL,  -- the block as of which delay, admin and so on were read from the contract
+  last_error       text        NULL,      -- why its history is not scanned now, or why it was halted
+  halted_block     bigint      NULL,      -- it emitted something that cannot be decoded: nothing from there on is scanned
+  rules_wanted     bigint      NOT NULL DEFAULT 0,  -- grows when delay, admin or a role may have changed
+  rules_read       bigint      NOT NULL DEFAULT 0,  -- rules_wanted when they were last read from the contract
   created_by       text        NOT NULL,
   created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
   updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -58,6 +58,7 @@ json::object to_json(const Timelock& timelock, const std::vector<ScanReport>& re
           {"gracePeriod", std::move(grace)},
           {"admin", optional_json(rules.admin)},
           {"pendingAdmin", optional_json(rules.pending)},
+          {"haltedAtBlock", optional_json(timelock.halted_block)},
           {"history", history_json(timelock)},
           {"scan", scan_json(reports, timelock.key.chain_id, now)},
           {"createdAt", to_rfc3339(timelock.created_at)}};

@@ -10,24 +10,31 @@ namespace {
 
 #define FENCEPOST_FLOW_REF "timelock_standard, chain_id, contract_address, flow_id, generation, status"
 
+// What a halted contract did meanwhile is not known.
+#define FENCEPOST_NOT_HALTED                                                                                         \
+  "NOT EXISTS (SELECT FROM timelock AS t WHERE t.chain_id = f.chain_id AND t.contract_address = f.contract_address " \
+  "AND t.halted_block IS NOT NULL)"
+
 constexpr Statement kWaitingDue{"timelock_flows_due", "SELECT " FENCEPOST_FLOW_REF R"(
-    FROM timelock_transaction_flows
+    FROM timelock_transaction_flows AS f
    WHERE chain_id = $1
      AND status = 'waiting'
      AND confirmed
      AND NOT removed
      AND due_at <= to_timestamp($2::bigint)
+     AND )" FENCEPOST_NOT_HALTED R"(
    ORDER BY due_at
    LIMIT $3
      FOR UPDATE SKIP LOCKED)"};
 
 constexpr Statement kExpired{"timelock_flows_expired", "SELECT " FENCEPOST_FLOW_REF R"(
-    FROM timelock_transaction_flows
+    FROM timelock_transaction_flows AS f
    WHERE chain_id = $1
      AND status IN ('waiting', 'ready')
      AND confirmed
      AND NOT removed
      AND expired_at < to_timestamp($2::bigint)
+     AND )" FENCEPOST_NOT_HALTED R"(
    ORDER BY expired_at
    LIMIT $3
      FOR UPDATE SKIP LOCKED)"};

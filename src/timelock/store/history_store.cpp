@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "timelock/store/scan_store.hpp"
+
 namespace fencepost::timelock {
 
 using pg::Statement;
@@ -10,9 +12,11 @@ namespace {
 
 constexpr Statement kWatched{"timelock_watched", R"(
   SELECT contract_address, standard, history_next,
-         CASE WHEN history_done_at IS NULL THEN history_last ELSE history_next - 1 END AS history_last
+         CASE WHEN history_done_at IS NULL THEN history_last ELSE history_next - 1 END AS history_last,
+         CASE WHEN rules_wanted > rules_read THEN rules_wanted END AS rules_wanted
     FROM timelock
    WHERE chain_id = $1
+     AND halted_block IS NULL
    ORDER BY contract_address)"};
 
 // All of the contracts or none.
@@ -36,6 +40,13 @@ constexpr Statement kAdvance{"timelock_history_advance", R"(
    WHERE (t.chain_id, t.contract_address) = (o.chain_id, o.contract_address)
      AND (SELECT count(*) FROM ours) = cardinality($2::text[]))"};
 
+constexpr Statement kHalt{"timelock_halt", R"(
+  UPDATE timelock
+     SET halted_block = $3, last_error = $4, updated_at = clock_timestamp()
+   WHERE chain_id = $1
+     AND contract_address = $2
+     AND halted_block IS NULL)"};
+
 constexpr Statement kNoteHistoryFailure{"timelock_history_failure", R"(
   UPDATE timelock
      SET last_error = $3
@@ -53,7 +64,8 @@ awaitable<std::vector<Watched>> watched_contracts(pg::Pool& pool, std::int64_t c
     out.push_back({.address = row.get<std::string>("contract_address"),
                    .standard = kStandards.find(row.get<std::string_view>("standard")).value(),
                    .history_next = row.get<std::int64_t>("history_next"),
-                   .history_last = row.get<std::int64_t>("history_last")});
+                   .history_last = row.get<std::int64_t>("history_last"),
+                   .rules_wanted = row.get<std::optional<std::int64_t>>("rules_wanted")});
   }
   co_return out;
 }
@@ -82,6 +94,13 @@ awaitable<bool> advance_history(pg::Transaction& tx, std::int64_t chain_id, cons
                                 std::int64_t through) {
   const auto advanced = co_await tx.query(kAdvance, chain_id, range.addresses, range.first, through);
   co_return advanced.affected() == static_cast<std::int64_t>(range.addresses.size());
+}
+
+awaitable<> halt_contract(pg::Pool& pool, std::int64_t chain_id, std::string address, std::int64_t block,
+                          std::string error) {
+  pg::Batch batch;
+  batch.add(sql::kTouchContracts, chain_id).add(kHalt, chain_id, address, block, error);
+  co_await pool.run(std::move(batch));
 }
 
 awaitable<> note_history_failure(pg::Pool& pool, std::int64_t chain_id, std::vector<std::string> addresses,

@@ -50,17 +50,23 @@ constexpr Statement kInsertOpenZeppelin{
     ", flow_id, index, target, value, data, predecessor, delay, salt)" FENCEPOST_REVIVE
     "RETURNING t.contract_address, t.event_id AS flow_id"};
 
-constexpr Statement kInsertGuard{"timelock_guard_events",
-                                 "INSERT INTO timelock_guard_event AS t (chain_id, " FENCEPOST_EVENT_PLACE_COLUMNS
-                                 ", arguments) "
-                                 "SELECT $1, " FENCEPOST_EVENT_PLACE_VALUES
-                                 ", arguments::jsonb "
-                                 "FROM unnest(" FENCEPOST_EVENT_PLACE ", $11::text[]) AS e(" FENCEPOST_EVENT_PLACE_NAMES
-                                 ", arguments)" FENCEPOST_REVIVE};
+// A change of rules makes the contract's row stale.
+#define FENCEPOST_RULES_CHANGED                                                                             \
+  " RETURNING t.contract_address) UPDATE timelock AS t SET rules_wanted = t.rules_wanted + 1 FROM (SELECT " \
+  "DISTINCT contract_address FROM changed) AS c WHERE t.chain_id = $1 AND t.contract_address = c.contract_address"
 
-#define FENCEPOST_ORPHAN(table)                                                                        \
-  "UPDATE " table                                                                                      \
-  " SET orphaned = true WHERE chain_id = $1 AND block_number > $2 AND NOT orphaned AND block_hash <> " \
+constexpr Statement kInsertGuard{
+    "timelock_guard_events",
+    "WITH changed AS (INSERT INTO timelock_guard_event AS t (chain_id, " FENCEPOST_EVENT_PLACE_COLUMNS
+    ", arguments) "
+    "SELECT $1, " FENCEPOST_EVENT_PLACE_VALUES
+    ", arguments::jsonb "
+    "FROM unnest(" FENCEPOST_EVENT_PLACE ", $11::text[]) AS e(" FENCEPOST_EVENT_PLACE_NAMES
+    ", arguments)" FENCEPOST_REVIVE FENCEPOST_RULES_CHANGED};
+
+#define FENCEPOST_ORPHAN(table)                                                                             \
+  "UPDATE " table                                                                                           \
+  " AS t SET orphaned = true WHERE chain_id = $1 AND block_number > $2 AND NOT orphaned AND block_hash <> " \
   "ALL ($3::text[])"
 
 constexpr Statement kOrphanCompound{
@@ -69,7 +75,8 @@ constexpr Statement kOrphanCompound{
 constexpr Statement kOrphanOpenZeppelin{
     "timelock_openzeppelin_orphans",
     FENCEPOST_ORPHAN("openzeppelin_timelock_transactions") " RETURNING contract_address, event_id AS flow_id"};
-constexpr Statement kOrphanGuard{"timelock_guard_orphans", FENCEPOST_ORPHAN("timelock_guard_event")};
+constexpr Statement kOrphanGuard{"timelock_guard_orphans",
+                                 "WITH changed AS (" FENCEPOST_ORPHAN("timelock_guard_event") FENCEPOST_RULES_CHANGED};
 
 // Laterals, because a plan that was made while the table was small would scan all of it later.
 constexpr Statement kLoadCompound{"timelock_compound_load", R"(

@@ -97,6 +97,9 @@ awaitable<std::vector<ScanReport>> scan_reports(pg::Pool& pool) {
   co_return reports;
 }
 
+const Statement sql::kTouchContracts{"timelock_contracts_touch",
+                                     "UPDATE timelock_scan SET contracts = contracts + 1 WHERE chain_id = $1"};
+
 const Statement sql::kMoveScan{"timelock_scan_move", R"(
   UPDATE timelock_scan
      SET block_number = $2,

@@ -57,6 +57,9 @@ awaitable<std::vector<ScanReport>> scan_reports(pg::Pool& pool);
 namespace sql {
 // Moves the chain to another block, within the transaction that has locked its row.
 extern const pg::Statement kMoveScan;
+// The first statement of a transaction that changes the set of contracts: it keeps out a scanner that has asked the
+// chain for the old set.
+extern const pg::Statement kTouchContracts;
 }  // namespace sql
 
 }  // namespace fencepost::timelock

@@ -34,9 +34,9 @@ constexpr Statement kStartChain{"timelock_start_chain", R"(
 constexpr Statement kInsert{"timelock_insert", R"(
   WITH added AS (
     INSERT INTO timelock (chain_id, contract_address, standard, remark, from_block, history_next, history_last,
-                          history_done_at, read_block, created_by)
+                          history_done_at, created_by)
     SELECT $1, $2, $3, $4, $5::bigint, $5::bigint, s.block_number,
-           CASE WHEN $5::bigint > s.block_number THEN clock_timestamp() END, $6, $7
+           CASE WHEN $5::bigint > s.block_number THEN clock_timestamp() END, $6
       FROM timelock_scan AS s
      WHERE s.chain_id = $1
     ON CONFLICT (chain_id, contract_address) DO NOTHING
@@ -44,13 +44,13 @@ constexpr Statement kInsert{"timelock_insert", R"(
   ),
   compound AS (
     INSERT INTO compound_timelocks (chain_id, contract_address, delay, grace_period, admin, pending_admin)
-    SELECT chain_id, contract_address, $8::numeric, $9::numeric, $10, $11 FROM added WHERE standard = 'compound'
+    SELECT chain_id, contract_address, $7::numeric, $8::numeric, $9, $10 FROM added WHERE standard = 'compound'
   ),
   openzeppelin AS (
     INSERT INTO openzeppelin_timelocks (chain_id, contract_address, min_delay, admin)
-    SELECT chain_id, contract_address, $8::numeric, $10 FROM added WHERE standard = 'openzeppelin'
+    SELECT chain_id, contract_address, $7::numeric, $9 FROM added WHERE standard = 'openzeppelin'
   )
-  SELECT a.*, $8::numeric AS delay, $9::numeric AS grace_period, $10::text AS admin, $11::text AS pending_admin
+  SELECT a.*, $7::numeric AS delay, $8::numeric AS grace_period, $9::text AS admin, $10::text AS pending_admin
     FROM added AS a)"};
 
 #define FENCEPOST_TIMELOCK_ROWS                                                                                        \
@@ -79,6 +79,7 @@ Timelock timelock_of(const pg::Row& row) {
           .history_last = row.get<std::int64_t>("history_last"),
           .history_done_at = row.get<std::optional<TimePoint>>("history_done_at"),
           .last_error = row.get<std::optional<std::string>>("last_error"),
+          .halted_block = row.get<std::optional<std::int64_t>>("halted_block"),
           .created_by = row.get<std::string>("created_by"),
           .created_at = row.get<TimePoint>("created_at")};
 }
@@ -92,8 +93,8 @@ awaitable<std::optional<Timelock>> insert_timelock(pg::Pool& pool, NewTimelock t
   batch.add(kLockSet, key.chain_id, head.number, head.hash, head.timestamp);
   batch.add(kStartChain, key.chain_id, head.number, head.hash, head.timestamp);
   batch.add(kInsert, key.chain_id, key.address, kStandards.name(timelock.standard), timelock.remark,
-            timelock.from_block, head.number, timelock.created_by, to_decimal(rules.delay), decimal(rules.grace),
-            rules.admin, rules.pending);
+            timelock.from_block, timelock.created_by, to_decimal(rules.delay), decimal(rules.grace), rules.admin,
+            rules.pending);
   const auto results = co_await pool.run(std::move(batch));
   if (results[2].empty()) co_return std::nullopt;
   co_return timelock_of(results[2].one());
@@ -124,15 +125,14 @@ constexpr Statement kSetRemark{"timelock_remark", R"(
    WHERE chain_id = $1
      AND contract_address = $2)"};
 
-constexpr Statement kTouchSet{"timelock_set_touch",
-                              "UPDATE timelock_scan SET contracts = contracts + 1 WHERE chain_id = $1"};
-
 constexpr Statement kRestartHistory{"timelock_history_restart", R"(
   UPDATE timelock AS t
      SET from_block = least(t.from_block, $3),
          history_next = $3,
          history_last = s.block_number,
          history_done_at = NULL,
+         halted_block = NULL,
+         last_error = NULL,
          updated_at = clock_timestamp()
     FROM timelock_scan AS s
    WHERE t.chain_id = $1
@@ -152,11 +152,11 @@ constexpr Statement kRemoveGuardEvents{
 constexpr Statement kStoreRules{"timelock_rules", R"(
   WITH newer AS (
     UPDATE timelock
-       SET read_block = $4, updated_at = clock_timestamp()
+       SET rules_read = $4, updated_at = clock_timestamp()
      WHERE chain_id = $1
        AND contract_address = $2
        AND standard = $3
-       AND read_block <= $4
+       AND rules_read < $4
     RETURNING chain_id, contract_address
   ),
   compound AS (
@@ -179,14 +179,14 @@ awaitable<bool> set_remark(pg::Pool& pool, ContractKey key, std::string remark) 
 
 awaitable<bool> restart_history(pg::Pool& pool, ContractKey key, std::int64_t from_block) {
   pg::Batch batch;
-  batch.add(kTouchSet, key.chain_id).add(kRestartHistory, key.chain_id, key.address, from_block);
+  batch.add(sql::kTouchContracts, key.chain_id).add(kRestartHistory, key.chain_id, key.address, from_block);
   const auto results = co_await pool.run(std::move(batch));
   co_return results[1].affected() == 1;
 }
 
 awaitable<bool> remove_timelock(pg::Pool& pool, ContractKey key) {
   pg::Batch batch;
-  batch.add(kTouchSet, key.chain_id).add(kRemove, key.chain_id, key.address);
+  batch.add(sql::kTouchContracts, key.chain_id).add(kRemove, key.chain_id, key.address);
   for (const auto* remove : {&kRemoveCompoundEvents, &kRemoveOpenZeppelinEvents, &kRemoveGuardEvents}) {
     batch.add(*remove, key.chain_id, key.address);
   }
@@ -194,9 +194,8 @@ awaitable<bool> remove_timelock(pg::Pool& pool, ContractKey key) {
   co_return results[1].affected() == 1;
 }
 
-awaitable<> store_rules(pg::Pool& pool, ContractKey key, Standard standard, ContractRules rules,
-                        std::int64_t read_block) {
-  co_await pool.execute(kStoreRules, key.chain_id, key.address, kStandards.name(standard), read_block,
+awaitable<> store_rules(pg::Pool& pool, ContractKey key, Standard standard, ContractRules rules, std::int64_t wanted) {
+  co_await pool.execute(kStoreRules, key.chain_id, key.address, kStandards.name(standard), wanted,
                         to_decimal(rules.delay), decimal(rules.grace), rules.admin, rules.pending);
 }
 

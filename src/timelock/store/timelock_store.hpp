@@ -41,7 +41,8 @@ struct Timelock {
   std::int64_t history_next = 0;
   std::int64_t history_last = 0;
   std::optional<TimePoint> history_done_at;
-  std::optional<std::string> last_error;  // of the scan of its history
+  std::optional<std::string> last_error;     // of the scan of its history
+  std::optional<std::int64_t> halted_block;  // nothing from there on is scanned
   std::string created_by;
   TimePoint created_at;
 
@@ -75,8 +76,8 @@ awaitable<bool> restart_history(pg::Pool& pool, ContractKey key, std::int64_t fr
 // Removes the contract, its flows and its events.
 awaitable<bool> remove_timelock(pg::Pool& pool, ContractKey key);
 
-// Replaces what was read from the contract, unless it was read as of a later block.
-awaitable<> store_rules(pg::Pool& pool, ContractKey key, Standard standard, ContractRules rules,
-                        std::int64_t read_block);
+// Replaces what was read from the contract. `wanted`: rules_wanted before it was read; a change since makes it due
+// again.
+awaitable<> store_rules(pg::Pool& pool, ContractKey key, Standard standard, ContractRules rules, std::int64_t wanted);
 
 }  // namespace fencepost::timelock

@@ -71,6 +71,7 @@ awaitable<Worker::Next> HistoryScanner::step() {
   } catch (const Exception& e) {
     failure = e.error();
   }
+  if (co_await halted_contract(parts_, *failure)) co_return Worker::Next::kAgain;
   co_await note_history_failure(pool, parts_.chain.id(), addresses, failure->to_string());
   throw Exception(*failure);
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/log.hpp"
+#include "timelock/service/contract_probe.hpp"
 
 namespace fencepost::timelock {
 namespace {
@@ -71,6 +72,7 @@ awaitable<Worker::Next> Scanner::step() {
   } catch (const Exception& e) {
     failure = e.error();
   }
+  if (failure && co_await halted_contract(parts_, *failure)) co_return Worker::Next::kAgain;
   if (failure) {
     failing_ = true;
     co_await note_scan_failure(pool, parts_.chain.id(), failure->to_string());
@@ -85,7 +87,9 @@ awaitable<bool> Scanner::work(const ScanState& state) {
   show(state, contracts);
   if (contracts.empty()) co_return false;
   const bool followed = co_await follow(state, contracts);
-  co_return co_await tell(state) || followed;
+  const bool told = co_await tell(state);
+  co_await read_rules(contracts);
+  co_return followed || told;
 }
 
 ChainView Scanner::view_of(const ScanPoint& point) const {
@@ -204,6 +208,21 @@ awaitable<bool> Scanner::commit(const ScanState& state, const Plan& plan, Scanne
   const bool done = co_await pg::transaction(parts_.database.pool(), body);
   if (done) on_moved_();
   co_return true;  // if another node was faster: look again
+}
+
+// A contract that does not answer as a timelock any more, because it was destroyed or replaced, keeps its last rules.
+awaitable<> Scanner::read_rules(const std::vector<Watched>& contracts) {
+  for (const auto& contract : contracts) {
+    if (!contract.rules_wanted) continue;
+    const auto probe = co_await probe_contract(parts_.chain.connector(), contract.address, contract.standard);
+    if (probe) {
+      co_await store_rules(parts_.database.pool(), {parts_.chain.id(), contract.address}, contract.standard,
+                           probe->rules, *contract.rules_wanted);
+    } else {
+      log::warn("the rules of a timelock could not be read", probe.error(),
+                {{"chain", parts_.chain.name()}, {"contract", contract.address}});
+    }
+  }
 }
 
 awaitable<bool> Scanner::tell(const ScanState& state) {

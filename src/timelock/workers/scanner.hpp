@@ -65,6 +65,7 @@ class Scanner {
   awaitable<> check_old_block(const ScanPoint& point);
   awaitable<bool> commit(const ScanState& state, const Plan& plan, ScannedBlocks blocks);
   awaitable<bool> tell(const ScanState& state);
+  awaitable<> read_rules(const std::vector<Watched>& contracts);
   void show(const ScanState& state, const std::vector<Watched>& contracts);
   ChainView view_of(const ScanPoint& point) const;
 

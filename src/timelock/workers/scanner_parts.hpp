@@ -34,6 +34,10 @@ inline std::vector<evm::BlockHeader> headers_between(const evm::HeaderWindow& wi
   return headers;
 }
 
+// Handles the error of a log that cannot be decoded: its contract is halted, and the others go on. False: it is another
+// error.
+awaitable<bool> halted_contract(const ScannerParts& parts, const Error& error);
+
 template <class T>
 T value_or_throw(Result<T> result) {
   if (!result) throw Exception(result.error());
