@@ -34,6 +34,7 @@ std::vector<Change> changes_of(const Generation& flow, Standard standard) {
 
 TEST(cases, c01_a_batch_is_one_flow_with_many_calls_and_one_change) {
   std::vector<RawEvent> events;
+  events.reserve(5);
   for (std::int64_t i = 0; i < 5; ++i) events.push_back(scheduled({.log = i}, 60, i));
   const auto flows = fold(events);
   ASSERT_THAT(flows, SizeIs(1));

@@ -93,6 +93,7 @@ TEST(history_property, chunks_and_removals_give_the_generations_of_one_clean_pas
       }
     }
     std::vector<RawEvent> events;
+    events.reserve(stored.size());
     for (const auto& [key, event] : stored) events.push_back(event);
     ASSERT_EQ(fold(events), history.head->generations);
   }
