@@ -1,0 +1,130 @@
+#include "cli/timelock/flows.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "http/uri.hpp"
+
+#include "cli/answer_text.hpp"
+#include "cli/api_command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/timelock/calendar.hpp"
+#include "cli/timelock/flow_view.hpp"
+#include "cli/verb.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+constexpr std::size_t kMostMatches = 200;
+
+struct FlowFlags {
+  ApiFlags api;
+  std::string flow_id;
+  ChainId chain_id;
+  std::string contract;
+  bool json = false;
+};
+
+int list_flows(const FlowListFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const auto list = read_pages(*api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+    return flow_list_target(flags, limit, cursor);
+  });
+  if (!list) return report(list.error());
+  if (flags.upcoming) {
+    print_list(*list, flags.json, "no flow is waiting or ready", calendar_text);
+  } else {
+    print_list(*list, flags.json, "no flows", flow_table);
+  }
+  return kExitDone;
+}
+
+// The same id may be queued on several contracts: neither standard's id contains the contract.
+Result<std::string> find_flow_target(Api& api, const FlowFlags& flags) {
+  FlowListFlags filter;
+  filter.chain_id = flags.chain_id;
+  filter.contract = flags.contract;
+  filter.q = flags.flow_id;
+  const auto list = read_pages(api, kMostMatches, [&](std::size_t limit, const std::string& cursor) {
+    return flow_list_target(filter, limit, cursor);
+  });
+  if (!list) return fail(list.error());
+  auto wanted = flags.flow_id;
+  std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::vector<std::string> targets;
+  for (const auto& flow : list->items) {
+    if (text_at(flow, "flowId") != wanted) continue;
+    auto target = fmt::format("/api/v1/flows/{}/{}/{}/{}", http::percent_encode(text_at(flow, "standard")),
+                              http::percent_encode(text_at(flow, "chainId")),
+                              http::percent_encode(text_at(flow, "contractAddress")), wanted);
+    if (std::ranges::find(targets, target) == targets.end()) targets.push_back(std::move(target));
+  }
+  if (targets.empty()) {
+    return fail(not_found("no_such_flow", fmt::format("There is no flow {}. An id is 0x and 64 hex digits, as shown by "
+                                                      "'timelock flows'.",
+                                                      flags.flow_id)));
+  }
+  if (targets.size() > 1) {
+    return fail(invalid("several_flows",
+                        "The id is queued on several contracts: name one with --chain and --contract. 'timelock flows "
+                        "--query ID' shows them."));
+  }
+  return targets.front();
+}
+
+int show_flow(const FlowFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const auto target = find_flow_target(*api, flags);
+  if (!target) return report(target.error());
+  return show_answer(api->get(*target), flags.json, flow_details);
+}
+
+}  // namespace
+
+std::string flow_list_target(const FlowListFlags& flags, std::size_t limit, const std::string& cursor) {
+  auto target = fmt::format("/api/v1/flows?limit={}", limit);
+  add_parameter(target, "status", flags.upcoming ? "waiting,ready" : flags.status);
+  add_parameter(target, "chainId", flags.chain_id ? std::to_string(*flags.chain_id) : "");
+  add_parameter(target, "contract", flags.contract);
+  add_parameter(target, "initiator", flags.initiator);
+  add_parameter(target, "standard", flags.standard);
+  add_parameter(target, "q", flags.q);
+  add_parameter(target, "sort", flags.upcoming ? "eta" : "");
+  add_parameter(target, "cursor", cursor);
+  return target;
+}
+
+void add_timelock_flows(CLI::App& timelock, Run& run) {
+  const auto [list, flags] = add_verb<FlowListFlags>(
+      timelock, run, "flows", "Show queued operations, newest first; --upcoming: as a calendar", list_flows);
+  auto* status =
+      list.add_option("--status", flags->status, "Only flows in these statuses, such as waiting,ready or executed");
+  list.add_option("--chain", flags->chain_id, "Only flows on this chain");
+  list.add_option("--contract", flags->contract, "Only flows of this contract");
+  list.add_option("--initiator", flags->initiator, "Only flows that this address queued");
+  list.add_option("--standard", flags->standard, "Only flows of this standard")
+      ->check(CLI::IsMember({"compound", "openzeppelin"}));
+  list.add_option("--query", flags->q, "Only flows with this id, transaction hash or address");
+  list.add_flag("--upcoming", flags->upcoming,
+                "What becomes ready and what expires, by day in local time, soonest first")
+      ->excludes(status);
+  list.add_option("--limit", flags->limit, "Largest number of flows to show")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
+  add_api_flags(list, flags->api);
+  add_json_flag(list, flags->json);
+
+  const auto one = add_verb<FlowFlags>(timelock, run, "flow", "Show a flow, its calls and its steps", show_flow);
+  one.command.add_option("flow-id", one.flags->flow_id, "Id of the flow, as shown by flows")->required();
+  one.command.add_option("--chain", one.flags->chain_id, "Chain id; needed if the id is queued on several chains");
+  one.command.add_option("--contract", one.flags->contract,
+                         "Contract; needed if the id is queued on several contracts");
+  add_api_flags(one.command, one.flags->api);
+  add_json_flag(one.command, one.flags->json);
+}
+
+}  // namespace fencepost::cli

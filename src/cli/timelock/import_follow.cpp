@@ -1,0 +1,87 @@
+#include "cli/timelock/import_follow.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/json/serialize.hpp>
+
+#include "cli/exit_code.hpp"
+#include "cli/text_table.hpp"
+#include "cli/timelock/contract_view.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds kFirstImportPause = 100ms;  // most histories are short
+constexpr int kPercentPerLine = 10;
+
+class ImportFollower {
+ public:
+  ImportFollower(const PollWorld& world, const std::string& target, const ImportFollowOptions& options)
+      : world_(world), target_(target), options_(options), began_(world.now()) {}
+
+  Result<int> run() {
+    const auto over = poll_until(world_, options_.timeout, [this] { return look(); });
+    if (std::exchange(line_open_, false)) world_.print("\n");
+    if (!over) return fail(over.error());
+    if (options_.json) world_.print(boost::json::serialize(timelock_) + "\n");
+    return *over ? kExitDone : kExitNotYet;
+  }
+
+ private:
+  Result<bool> look() {
+    if (std::exchange(looked_, true)) rest();
+    auto timelock = world_.api.get(target_, kPollAnswerTime);
+    if (!timelock) return fail(timelock.error());
+    timelock_ = std::move(*timelock);
+    const auto history = history_of(timelock_);
+    if (options_.live) {
+      world_.print("\r\x1b[K" + history_bar(history));
+      line_open_ = true;
+    } else if (!options_.json) {
+      print_line(history);
+    }
+    return history.complete;
+  }
+
+  void print_line(const HistoryProgress& history) {
+    if (history.error != error_ && !history.error.empty()) world_.print("retrying: " + printable(history.error) + "\n");
+    error_ = history.error;
+    const auto step = history.percent / kPercentPerLine;
+    if (!history.complete && step == step_) return;
+    step_ = step;
+    world_.print("history " + printable(history_progress_text(history)) + "\n");
+  }
+
+  // Each pause is longer than the last, but never beyond the timeout.
+  void rest() {
+    auto pause = pause_;
+    if (options_.timeout) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(began_ + *options_.timeout - world_.now());
+      pause = std::clamp(left, std::chrono::milliseconds(1), pause);
+    }
+    world_.sleep(pause);
+    pause_ = std::min(2 * pause_, kPollInterval);
+  }
+
+  const PollWorld& world_;
+  std::string target_;
+  ImportFollowOptions options_;
+  std::chrono::steady_clock::time_point began_;
+  std::chrono::milliseconds pause_ = kFirstImportPause;
+  boost::json::value timelock_;
+  std::string error_;
+  int step_ = -1;
+  bool looked_ = false;
+  bool line_open_ = false;
+};
+
+}  // namespace
+
+Result<int> follow_import(const PollWorld& world, const std::string& target, const ImportFollowOptions& options) {
+  return ImportFollower(world, target, options).run();
+}
+
+}  // namespace fencepost::cli
