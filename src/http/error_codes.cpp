@@ -154,6 +154,7 @@ constexpr ErrorCode kCodes[] = {
      "JSON-RPC: more than `rpc.max_waiting` sends wait for their hash. The transaction was not created, or, if it was "
      "sent before, is.",
      "Try again shortly, with the same `Idempotency-Key`."},
+    {"verify_running", 429, "A verification of timelocks is already running on this node.", kWait},
     {"header_too_large", 431, "The request's head is over `http.max_header_bytes`.", kCorrect},
 
     {"internal", 500, "Fencepost failed unexpectedly. The log has the details under `httpRequestId`.",

@@ -6,6 +6,7 @@
 #include "timelock/workers/flow_status_refresher.hpp"
 #include "timelock/workers/history_scanner.hpp"
 #include "timelock/workers/scanner.hpp"
+#include "timelock/workers/verify_worker.hpp"
 
 namespace fencepost::timelock {
 
@@ -14,13 +15,16 @@ class TimelockManager::ChainWork {
  public:
   ChainWork(const Parts& parts, const ChainSetup& setup)
       : chain_(setup.chain),
+        verifier_(setup.chain, parts.database, setup.options.confirmations),
         refresher_(workers_.add<FlowStatusRefresher>(scanner_parts(parts, setup), setup.options)),
         history_(workers_.add<HistoryScanner>(scanner_parts(parts, setup), setup.options)),
         scanner_(workers_.add<Scanner>(scanner_parts(parts, setup), setup.options, [this] { refresher_.wake(); })) {
     scanner_.subscribe();
+    workers_.add<VerifyWorker>(scanner_parts(parts, setup), setup.options, verifier_);
   }
 
   evm::Chain& chain() { return chain_; }
+  Verifier& verifier() { return verifier_; }
   // Any thread.
   void wake() {
     scanner_.wake();
@@ -39,6 +43,7 @@ class TimelockManager::ChainWork {
   }
 
   evm::Chain& chain_;
+  Verifier verifier_;
   WorkerSet workers_;
   FlowStatusRefresher& refresher_;
   HistoryScanner& history_;
@@ -49,8 +54,8 @@ TimelockManager::TimelockManager(Parts parts, const std::vector<ChainSetup>& cha
   std::map<std::int64_t, TimelockService::ChainPart> parts_by_chain;
   for (const auto& setup : chains) {
     auto work = std::make_unique<ChainWork>(parts_, setup);
-    parts_by_chain.emplace(setup.chain.id(),
-                           TimelockService::ChainPart{&setup.chain, [one = work.get()] { one->wake(); }});
+    parts_by_chain.emplace(setup.chain.id(), TimelockService::ChainPart{
+                                                 &setup.chain, [one = work.get()] { one->wake(); }, &work->verifier()});
     chains_.emplace(setup.chain.id(), std::move(work));
   }
   service_ = std::make_unique<TimelockService>(parts_.database, std::move(parts_by_chain));

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ namespace json = boost::json;
 struct Entry {
   std::time_t at = 0;
   std::string_view what;
-  const json::value* flow = nullptr;
+  const json::value* flow = nullptr;  // in the order of the list
 };
 
 // "2026-11-15T19:45:18…Z", as the API writes times. nullopt: none, or beyond the year 9999.
@@ -72,7 +73,7 @@ std::string day_text(const std::string& title, const std::vector<std::vector<std
 }
 
 std::string days_text(std::vector<Entry> entries) {
-  std::ranges::stable_sort(entries, {}, &Entry::at);
+  std::ranges::sort(entries, {}, [](const Entry& entry) { return std::pair(entry.at, entry.flow); });
   std::string out;
   for (std::size_t begin = 0; begin < entries.size();) {
     const auto day = local(entries[begin].at, "%a %Y-%m-%d");

@@ -75,11 +75,8 @@ std::string steps_table(const json::array& steps) {
 // Only of an id that was queued more than once.
 std::string generations_table(const json::array& generations) {
   if (generations.size() < 2) return "";
-  TextTable table({"GENERATION", "STATUS", "QUEUED (UTC)", "QUEUE TRANSACTION"});
-  for (const auto& generation : generations) {
-    table.add({text_at(generation, "generation"), flow_status_text(generation), when(generation, "queuedAt"),
-               text_at(generation, "queueTxHash")});
-  }
+  TextTable table({"GENERATION", "STATUS"});
+  for (const auto& one : generations) table.add({text_at(one, "generation"), flow_status_text(one)});
   return "\n" + table.text();
 }
 

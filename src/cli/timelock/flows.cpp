@@ -49,7 +49,7 @@ Result<std::string> find_flow_target(Api& api, const FlowFlags& flags) {
   filter.contract = flags.contract;
   filter.q = flags.flow_id;
   const auto list = read_pages(api, kMostMatches, [&](std::size_t limit, const std::string& cursor) {
-    return flow_list_target(filter, limit, cursor);
+    return flow_list_target(filter, limit, cursor) + "&removed=true";
   });
   if (!list) return fail(list.error());
   auto wanted = flags.flow_id;

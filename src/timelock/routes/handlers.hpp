@@ -20,6 +20,9 @@ awaitable<http::Response> get_timelock(http::Request& request, RoutesParts parts
 awaitable<http::Response> change_timelock(http::Request& request, RoutesParts parts);
 awaitable<http::Response> remove_timelock_route(http::Request& request, RoutesParts parts);
 
+// verify_routes.cpp
+awaitable<http::Response> verify_timelocks_route(http::Request& request, RoutesParts parts);
+
 // The contract that the path names. Throws `invalid_parameter`, `bad_address`, `bad_checksum`.
 ContractKey contract_of_path(const http::Request& request);
 // Throws kForbidden `contract_not_allowed` when the caller is limited to other contracts.

@@ -11,6 +11,7 @@ using http::Verb;
 constexpr http::RouteRow<RoutesParts> kRoutes[] = {
     {Verb::kPost, "/api/v1/timelocks", "timelock:write", import_timelock},
     {Verb::kGet, "/api/v1/timelocks", "timelock:read", get_timelocks},
+    {Verb::kPost, "/api/v1/timelocks/verify", "timelock:read", verify_timelocks_route},
     {Verb::kGet, "/api/v1/timelocks/{chainId:id}/{address}", "timelock:read", get_timelock},
     {Verb::kPatch, "/api/v1/timelocks/{chainId:id}/{address}", "timelock:write", change_timelock},
     {Verb::kDelete, "/api/v1/timelocks/{chainId:id}/{address}", "timelock:write", remove_timelock_route},

@@ -1,6 +1,9 @@
 // The HTTP routes of the timelock domain: /api/v1/timelocks…, /api/v1/flows…, /api/v1/abis….
 #pragma once
 
+#include <atomic>
+#include <memory>
+
 #include "base/clock.hpp"
 #include "base/uuid.hpp"
 #include "http/router.hpp"
@@ -13,6 +16,7 @@ struct RoutesParts {
   TimelockService& service;
   UuidGenerator& ids;
   const Clock& clock;
+  std::shared_ptr<std::atomic<bool>> verifying = std::make_shared<std::atomic<bool>>(false);  // one at a time
 };
 
 void add_routes(http::Router& router, const RoutesParts& parts);

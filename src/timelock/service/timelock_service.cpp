@@ -54,6 +54,11 @@ evm::Chain* TimelockService::find_chain(std::int64_t chain_id) const {
   return found == nullptr ? nullptr : found->chain;
 }
 
+Verifier* TimelockService::find_verifier(std::int64_t chain_id) const {
+  const auto* found = part(chain_id);
+  return found == nullptr ? nullptr : found->verifier;
+}
+
 awaitable<Result<Timelock>> TimelockService::import(ImportRequest request) {
   const auto* chain = part(request.key.chain_id);
   if (chain == nullptr) {

@@ -16,6 +16,8 @@
 
 namespace fencepost::timelock {
 
+class Verifier;
+
 struct ImportRequest {
   ContractKey key;
   std::optional<Standard> standard;  // none: found out from the contract
@@ -29,6 +31,7 @@ class TimelockService {
   struct ChainPart {
     evm::Chain* chain;
     std::function<void()> wake;  // the chain's scanners; any thread
+    Verifier* verifier = nullptr;
   };
   TimelockService(pg::Database& database, std::map<std::int64_t, ChainPart> chains)
       : database_(database), chains_(std::move(chains)) {}
@@ -47,7 +50,10 @@ class TimelockService {
   awaitable<Result<void>> remove(ContractKey key);
 
   pg::Pool& pool() { return database_.pool(); }
+  // nullptr, also below: the chain is not configured.
   evm::Chain* find_chain(std::int64_t chain_id) const;
+  // To be used on the chain's loop.
+  Verifier* find_verifier(std::int64_t chain_id) const;
 
  private:
   const ChainPart* part(std::int64_t chain_id) const;

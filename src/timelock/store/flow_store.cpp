@@ -16,24 +16,20 @@ namespace {
 
 // The keys come sorted, and each generation after the one before it, so rows are locked in one order everywhere. A
 // lateral, because a plan that was made while the table was small would scan all of it later.
-constexpr Statement kLockFlows{"timelock_flows_lock", R"(
-  SELECT f.*
-    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS k(standard, chain_id, contract_address, flow_id)
-   CROSS JOIN LATERAL (
-     SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id, f.generation, f.status, f.confirmed, f.removed,
-            f.initiator_address, f.via_address, f.eta, f.delay, f.predecessor,
-            )" FENCEPOST_SECONDS("f.due_at") R"( AS due, )" FENCEPOST_SECONDS("f.expired_at") R"( AS expiry,
-            f.queue_tx_hash, f.queue_block, )" FENCEPOST_SECONDS("f.queued_at") R"( AS queued,
-            coalesce(f.execute_tx_hash, f.cancel_tx_hash) AS end_tx_hash, f.end_block,
-            )" FENCEPOST_SECONDS("coalesce(f.executed_at, f.cancelled_at)") R"( AS ended, f.calls,
-            array_to_string(f.told, ',') AS told, f.retractions, f.tell_block
-       FROM timelock_transaction_flows AS f
-      WHERE f.timelock_standard = k.standard
-        AND f.chain_id = k.chain_id
-        AND f.contract_address = k.contract_address
-        AND f.flow_id = k.flow_id
-      ORDER BY f.generation
-        FOR UPDATE) AS f)"};
+#define FENCEPOST_FLOWS_OF_KEYS(lock) \
+  "SELECT f.* FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) "                                          \
+  "AS k(standard, chain_id, contract_address, flow_id) CROSS JOIN LATERAL ("                                           \
+  "SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id, f.generation, f.status, f.confirmed, "       \
+  "f.removed, f.initiator_address, f.via_address, f.eta, f.delay, f.predecessor, " FENCEPOST_SECONDS("f.due_at")       \
+  " AS due, " FENCEPOST_SECONDS("f.expired_at") " AS expiry, f.queue_tx_hash, f.queue_block, "                         \
+  FENCEPOST_SECONDS("f.queued_at") " AS queued, coalesce(f.execute_tx_hash, f.cancel_tx_hash) AS end_tx_hash, "        \
+  "f.end_block, " FENCEPOST_SECONDS("coalesce(f.executed_at, f.cancelled_at)") " AS ended, f.calls, "                  \
+  "array_to_string(f.told, ',') AS told, f.retractions, f.tell_block "                                                 \
+  "FROM timelock_transaction_flows AS f WHERE f.timelock_standard = k.standard AND f.chain_id = k.chain_id "           \
+  "AND f.contract_address = k.contract_address AND f.flow_id = k.flow_id ORDER BY f.generation" lock ") AS f"
+
+constexpr Statement kLockFlows{"timelock_flows_lock", FENCEPOST_FLOWS_OF_KEYS(" FOR UPDATE")};
+constexpr Statement kReadFlows{"timelock_flows_read", FENCEPOST_FLOWS_OF_KEYS("")};
 
 constexpr Statement kSaveFlows{"timelock_flows_save", R"(
   INSERT INTO timelock_transaction_flows AS f
@@ -247,6 +243,20 @@ struct FlowColumns {
   }
 };
 
+awaitable<std::vector<FlowRow>> flows_of_keys(pg::Transaction& tx, const Statement& statement, const FlowKeys& keys) {
+  KeyColumns columns;
+  Texts standards;
+  for (const auto& key : keys) {
+    standards.emplace_back(kStandards.name(key.standard));
+    columns.add(key);
+  }
+  const auto rows = co_await tx.query(statement, standards, columns.chains, columns.contracts, columns.flows);
+  std::vector<FlowRow> out;
+  out.reserve(rows.size());
+  for (const auto row : rows) out.push_back(flow_of(row));
+  co_return out;
+}
+
 }  // namespace
 
 std::string flow_subject(const FlowKey& key) {
@@ -254,17 +264,11 @@ std::string flow_subject(const FlowKey& key) {
 }
 
 awaitable<std::vector<FlowRow>> lock_flows(pg::Transaction& tx, const FlowKeys& keys) {
-  KeyColumns columns;
-  Texts standards;
-  for (const auto& key : keys) {
-    standards.emplace_back(kStandards.name(key.standard));
-    columns.add(key);
-  }
-  const auto rows = co_await tx.query(kLockFlows, standards, columns.chains, columns.contracts, columns.flows);
-  std::vector<FlowRow> out;
-  out.reserve(rows.size());
-  for (const auto row : rows) out.push_back(flow_of(row));
-  co_return out;
+  return flows_of_keys(tx, kLockFlows, keys);
+}
+
+awaitable<std::vector<FlowRow>> read_flows(pg::Transaction& tx, const FlowKeys& keys) {
+  return flows_of_keys(tx, kReadFlows, keys);
 }
 
 awaitable<> save_flows(pg::Transaction& tx, std::vector<FlowRow> rows, std::vector<FlowEvent> events,

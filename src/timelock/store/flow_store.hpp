@@ -52,6 +52,8 @@ struct FlowEvent {
 
 // The rows of these ids, all generations, locked in the order of their keys.
 awaitable<std::vector<FlowRow>> lock_flows(pg::Transaction& tx, const FlowKeys& keys);
+// The same rows in the same order, without a lock.
+awaitable<std::vector<FlowRow>> read_flows(pg::Transaction& tx, const FlowKeys& keys);
 // Adds or replaces the rows, and appends the events in their order.
 awaitable<> save_flows(pg::Transaction& tx, std::vector<FlowRow> rows, std::vector<FlowEvent> events, std::string node);
 

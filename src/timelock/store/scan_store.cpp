@@ -42,6 +42,9 @@ constexpr Statement kLockShared{"timelock_scan_lock_shared",
 constexpr Statement kLockAlone{"timelock_scan_lock",
                                "SELECT " FENCEPOST_SCAN_COLUMNS " FROM timelock_scan WHERE chain_id = $1 FOR UPDATE"};
 
+constexpr Statement kRead{"timelock_scan_read",
+                          "SELECT " FENCEPOST_SCAN_COLUMNS " FROM timelock_scan WHERE chain_id = $1"};
+
 constexpr Statement kReports{"timelock_scan_reports", R"(
   SELECT chain_id, block_number, block_hash, extract(epoch FROM block_timestamp)::bigint AS block_seconds, moved_at,
          owner_node, claimed_until > clock_timestamp() AS claimed, failing_since, last_error
@@ -79,6 +82,10 @@ awaitable<> note_scan_failure(pg::Pool& pool, std::int64_t chain_id, std::string
 
 awaitable<std::optional<ScanState>> lock_scan(pg::Transaction& tx, std::int64_t chain_id, ScanLock lock) {
   co_return state_of(co_await tx.query(lock == ScanLock::kAlone ? kLockAlone : kLockShared, chain_id));
+}
+
+awaitable<std::optional<ScanState>> read_scan(pg::Transaction& tx, std::int64_t chain_id) {
+  co_return state_of(co_await tx.query(kRead, chain_id));
 }
 
 awaitable<std::vector<ScanReport>> scan_reports(pg::Pool& pool) {

@@ -42,6 +42,9 @@ awaitable<> note_scan_failure(pg::Pool& pool, std::int64_t chain_id, std::string
 enum class ScanLock { kShared, kAlone };
 awaitable<std::optional<ScanState>> lock_scan(pg::Transaction& tx, std::int64_t chain_id, ScanLock lock);
 
+// Without a lock; in a snapshot, it belongs to the flows that the snapshot has.
+awaitable<std::optional<ScanState>> read_scan(pg::Transaction& tx, std::int64_t chain_id);
+
 // A chain as its scanner sees it, for people.
 struct ScanReport {
   std::int64_t chain_id = 0;

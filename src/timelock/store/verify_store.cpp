@@ -1,0 +1,37 @@
+#include "timelock/store/verify_store.hpp"
+
+namespace fencepost::timelock {
+
+using pg::Statement;
+
+namespace {
+
+// Each part ends at the limit by itself: the whole is as short as its parts. Both read an index in its order.
+#define FENCEPOST_KEYS_AFTER(standard, table, id)                                  \
+  "SELECT flow_id FROM ((SELECT DISTINCT flow_id FROM timelock_transaction_flows " \
+  "WHERE timelock_standard = '" standard                                           \
+  "' AND chain_id = $1 AND contract_address = $2 AND flow_id > $3 "                \
+  "ORDER BY flow_id LIMIT $4) UNION (SELECT DISTINCT " id " FROM " table           \
+  " WHERE chain_id = $1 AND contract_address = $2 AND " id " > $3 ORDER BY " id    \
+  " LIMIT $4)) AS ids(flow_id) ORDER BY flow_id LIMIT $4"
+
+constexpr Statement kCompoundKeys{"timelock_verify_compound",
+                                  FENCEPOST_KEYS_AFTER("compound", "compound_timelock_transactions", "event_tx_hash")};
+constexpr Statement kOpenZeppelinKeys{
+    "timelock_verify_openzeppelin",
+    FENCEPOST_KEYS_AFTER("openzeppelin", "openzeppelin_timelock_transactions", "event_id")};
+
+}  // namespace
+
+awaitable<FlowKeys> flow_keys_after(pg::Transaction& tx, ContractKey contract, Standard standard, std::string after,
+                                    std::size_t limit) {
+  const auto& statement = standard == Standard::kCompound ? kCompoundKeys : kOpenZeppelinKeys;
+  const auto rows = co_await tx.query(statement, contract.chain_id, contract.address, after, std::uint64_t{limit});
+  FlowKeys keys;
+  for (const auto row : rows) {
+    keys.insert({standard, contract.chain_id, contract.address, row.get<std::string>("flow_id")});
+  }
+  co_return keys;
+}
+
+}  // namespace fencepost::timelock
