@@ -14,24 +14,21 @@ namespace json = boost::json;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr auto kFlow = R"({
+constexpr auto kFlow = R"json({
   "standard": "openzeppelin", "chainId": 1, "contractAddress": "0x6d903f6003cca6255d85cca4d3b5e5146dc33925",
   "flowId": "0x11", "generation": 2, "status": "waiting", "confirmed": true, "removed": false,
   "initiatorAddress": "0xc0da02939e1441f497fd74f78ce7decb17b66529", "viaAddress": null, "eta": "1794772800",
   "dueAt": "2026-11-15T20:00:00.000000Z", "expiredAt": null, "delay": "3600", "predecessor": null, "blockedBy": null,
   "queueTxHash": "0xaa", "queuedAt": "2026-11-15T19:00:00.000000Z", "callCount": 1,
-  "calls": [{"index": 0, "target": "0x22", "value": "1000000000000000000", "signature": "", "data": "0xa9059cbb",
-             "explained": {"function": "transfer", "signature": "transfer(address,uint256)",
-               "source" : "built in",
-               "arguments"
-    : [ {"name" : "to", "type" : "address", "value" : "0x33"}, {"name" : "", "type" : "uint256", "value" : "5"} ]
-}
-}],
+  "calls": [{"index": 0, "target": "0x22", "value": "1000000000000000000", "signature": null, "data": "0xa9059cbb",
+             "explained": {"function": "transfer", "signature": "transfer(address,uint256)", "source": "built in",
+                           "arguments": [{"name": "to", "type": "address", "value": "0x33"},
+                                         {"name": "", "type": "uint256", "value": "5"}]}}],
   "history": [{"at": "2026-11-15T19:00:05.000000Z", "from": null, "to": "waiting", "node": "n1",
                "why": "queued on chain"}],
   "generations": [{"generation": 1, "status": "cancelled", "removed": false},
                   {"generation": 2, "status": "waiting", "removed": false}]
-})";
+})json";
 
 TEST(timelock_flow_view, one_flow_is_shown_in_full) {
   EXPECT_EQ(flow_details(json::parse(kFlow)),

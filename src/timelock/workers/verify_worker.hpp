@@ -17,6 +17,15 @@
 
 namespace fencepost::timelock {
 
+// A run over the contracts of a chain.
+struct VerifyRound {
+  std::optional<ContractKey> contract;  // the one that is being verified, or was verified last
+  std::string after;                    // the last flow of it; empty: go on with the next contract
+  std::int64_t flows = 0;
+  std::int64_t differences = 0;
+  std::int64_t not_checked = 0;
+};
+
 class VerifyWorker {
  public:
   VerifyWorker(ScannerParts parts, const ScannerOptions& options, Verifier& verifier);
@@ -25,15 +34,6 @@ class VerifyWorker {
   awaitable<> stop();
 
  private:
-  // A run over the contracts of the chain.
-  struct VerifyRound {
-    std::optional<ContractKey> contract;  // the one that is being verified, or was verified last
-    std::string after;                    // the last flow of it; empty: go on with the next contract
-    std::int64_t flows = 0;
-    std::int64_t differences = 0;
-    std::int64_t not_checked = 0;
-  };
-
   awaitable<Worker::Next> step();
   awaitable<bool> verify_page();  // false: the round is over
   void log_page(const VerifiedPage& page) const;
