@@ -208,6 +208,10 @@ TEST_F(TimelockVerify, an_endpoint_without_old_state_is_reported_and_raises_no_a
   EXPECT_THAT(done.out, HasSubstr("6 flows of 2 contracts checked, 0 against their contract: 0 differences\n"));
   cluster_->chain_rewriter(0).pass_all();
   verify(0);
+  // Flows of a halted contract are not as of the scanned block.
+  cluster_->sql(
+      fmt::format("UPDATE timelock SET halted_block = 3 WHERE contract_address = '{}'", compound_->address()));
+  EXPECT_EQ(verify(6).at("notChecked").at(0).at("reason"), "the scan of the contract was halted at block 3");
 }
 
 TEST_F(TimelockVerify, the_worker_reports_by_metrics_and_log) {

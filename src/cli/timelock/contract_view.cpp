@@ -46,6 +46,7 @@ HistoryProgress history_of(const json::value& timelock) {
   out.next_block = text_at(timelock, "history.nextBlock");
   out.to_block = text_at(timelock, "history.toBlock");
   out.error = text_at(timelock, "history.error");
+  out.halted_at = text_at(timelock, "haltedAtBlock");
   return out;
 }
 
@@ -83,6 +84,7 @@ std::string timelock_details(const json::value& timelock) {
   facts.add("admin", text_at(timelock, "admin"));
   facts.add("pending admin", text_at(timelock, "pendingAdmin"));
   facts.add("history", history_progress_text(history));
+  facts.add("halted at block", history.halted_at);
   facts.add("history error", history.error);
   facts.add("scanned", scan_text(timelock));
   facts.add("failing since", when_utc(timelock, "scan.failingSince"));

@@ -16,7 +16,8 @@ struct HistoryProgress {
   bool complete = false;
   int percent = 0;  // 100 only when complete
   std::string from_block, next_block, to_block;
-  std::string error;  // why it stands still; empty: it does not
+  std::string error;      // why it stands still; empty: it does not
+  std::string halted_at;  // the block that cannot be decoded; empty: none
 };
 HistoryProgress history_of(const boost::json::value& timelock);
 

@@ -66,8 +66,8 @@ void add_timelock_import(CLI::App& timelock, Run& run) {
   command.add_option("--remark", flags->remark, "What the contract is for");
   command.add_option("--from-block", flags->from_block,
                      "First block of the history; default: the block in which the contract was created");
-  auto* wait =
-      command.add_flag("--wait", flags->wait, "Wait until the history is scanned (exit code 0: complete, 4: timeout)");
+  auto* wait = command.add_flag("--wait", flags->wait,
+                                "Wait until the history is scanned (exit code 0: complete, 1: halted, 4: timeout)");
   command.add_option("--timeout", flags->timeout, "Stop waiting after this time, such as 10m; the scan goes on")
       ->needs(wait);
   add_api_flags(command, flags->api);

@@ -27,6 +27,7 @@ class ImportFollower {
     if (std::exchange(line_open_, false)) world_.print("\n");
     if (!over) return fail(over.error());
     if (options_.json) world_.print(boost::json::serialize(timelock_) + "\n");
+    if (halted_) return kExitFailed;
     return *over ? kExitDone : kExitNotYet;
   }
 
@@ -43,11 +44,19 @@ class ImportFollower {
     } else if (!options_.json) {
       print_line(history);
     }
-    return history.complete;
+    halted_ = !history.halted_at.empty();
+    if (halted_) close("halted at block " + history.halted_at + ": " + history.error);
+    return history.complete || halted_;
+  }
+
+  void close(const std::string& line) {
+    if (options_.json) return;
+    world_.print((std::exchange(line_open_, false) ? "\n" : "") + printable(line) + "\n");
   }
 
   void print_line(const HistoryProgress& history) {
-    if (history.error != error_ && !history.error.empty()) world_.print("retrying: " + printable(history.error) + "\n");
+    const bool news = history.error != error_ && !history.error.empty();
+    if (news && history.halted_at.empty()) world_.print("retrying: " + printable(history.error) + "\n");
     error_ = history.error;
     const auto step = history.percent / kPercentPerLine;
     if (!history.complete && step == step_) return;
@@ -76,6 +85,7 @@ class ImportFollower {
   int step_ = -1;
   bool looked_ = false;
   bool line_open_ = false;
+  bool halted_ = false;
 };
 
 }  // namespace

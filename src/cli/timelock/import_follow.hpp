@@ -17,8 +17,9 @@ struct ImportFollowOptions {
   bool live = false;  // a progress bar; otherwise a line for every tenth and for each new error
 };
 
-// Returns the exit code: kExitDone when the history is complete, kExitNotYet when the timeout passes first. A scan that
-// fails is shown and waited for: the node retries it. `target`: the contract's path.
+// Returns the exit code: kExitDone when the history is complete, kExitNotYet when the timeout passes first, kExitFailed
+// when the scan was halted at something that cannot be decoded. A scan that fails otherwise is shown and waited for:
+// the node retries it. `target`: the contract's path.
 Result<int> follow_import(const PollWorld& world, const std::string& target, const ImportFollowOptions& options);
 
 }  // namespace fencepost::cli

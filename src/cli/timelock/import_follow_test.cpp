@@ -78,6 +78,15 @@ TEST(timelock_import_follow, a_failing_scan_is_shown_once_and_waited_for) {
             "history complete, blocks 0 to 99\n");
 }
 
+TEST(timelock_import_follow, a_scan_that_was_halted_ends_it) {
+  auto halted = at(3, "a topic is missing");
+  halted.as_object()["haltedAtBlock"] = 7;
+  ImportApi api({at(3), halted});
+  const auto seen = follow(api);
+  EXPECT_EQ(seen.code, kExitFailed);
+  EXPECT_EQ(seen.output, "history 3%, block 3 of 99\nhalted at block 7: a topic is missing\n");
+}
+
 TEST(timelock_import_follow, a_terminal_gets_a_bar_in_one_line) {
   ImportApi api({at(50), at(100)});
   EXPECT_EQ(follow(api, {.timeout = {}, .json = false, .live = true}).output,

@@ -17,6 +17,11 @@ std::expected<Uint256, std::string> word_of(const Result<Bytes>& answer) {
   return evm::AbiReader(*answer).uint256(0).value();
 }
 
+std::string unscanned(const ContractFacts& facts) {
+  if (facts.halted_block) return "the scan of the contract was halted at block " + std::to_string(*facts.halted_block);
+  return facts.history_done ? "" : "the history of the contract is not complete yet";
+}
+
 }  // namespace
 
 awaitable<std::optional<Verifier::Snapshot>> Verifier::read(ContractKey contract, Standard standard,
@@ -27,7 +32,7 @@ awaitable<std::optional<Verifier::Snapshot>> Verifier::read(ContractKey contract
     const auto state = co_await read_scan(tx, contract.chain_id);
     const auto facts = co_await contract_facts(tx, contract.chain_id, keys);
     if (!state || facts.empty()) co_return std::nullopt;
-    Snapshot out{.point = state->point, .history_done = facts.front().history_done, .inputs = {}};
+    Snapshot out{.point = state->point, .unscanned = unscanned(facts.front()), .inputs = {}};
     for (const auto& key : keys) {
       out.inputs.emplace(key, FlowInput{.key = key,
                                         .events = {},
@@ -76,7 +81,7 @@ awaitable<> Verifier::ask_contract(const Snapshot& snapshot, const std::string& 
     page.not_checked = std::ssize(asked);
     page.reason = std::move(reason);
   };
-  if (!snapshot.history_done) co_return give_up("the history of the contract is not complete yet");
+  if (!snapshot.unscanned.empty()) co_return give_up(snapshot.unscanned);
   const auto endpoint = co_await endpoint_with(snapshot.point, {});
   if (!endpoint) co_return give_up(endpoint.error());
   const auto answers = co_await chain_.connector().calls(std::move(questions), snapshot.point.number, *endpoint);

@@ -45,7 +45,7 @@ class Verifier {
  private:
   struct Snapshot {
     ScanPoint point;
-    bool history_done = false;
+    std::string unscanned;  // why the flows are not as of that block; empty: they are
     std::map<FlowKey, FlowInput> inputs;
   };
   awaitable<std::optional<Snapshot>> read(ContractKey contract, Standard standard, std::string after);

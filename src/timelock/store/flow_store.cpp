@@ -105,7 +105,8 @@ constexpr Statement kAhead{"timelock_flows_ahead", R"(
           OR status = 'expired' AND expired_at >= to_timestamp($2::bigint)))"};
 
 constexpr Statement kFacts{"timelock_facts", R"(
-  SELECT t.contract_address, coalesce(c.grace_period, 0) AS grace, t.history_done_at IS NOT NULL AS done
+  SELECT t.contract_address, coalesce(c.grace_period, 0) AS grace, t.history_done_at IS NOT NULL AS done,
+         t.halted_block
     FROM timelock AS t
     LEFT JOIN compound_timelocks AS c USING (chain_id, contract_address)
    WHERE t.chain_id = $1
@@ -307,7 +308,8 @@ awaitable<std::vector<ContractFacts>> contract_facts(pg::Transaction& tx, std::i
   for (const auto row : rows) {
     facts.push_back({.address = row.get<std::string>("contract_address"),
                      .grace = parse_decimal(row.get<std::string_view>("grace")).value(),
-                     .history_done = row.get<bool>("done")});
+                     .history_done = row.get<bool>("done"),
+                     .halted_block = row.get<std::optional<std::int64_t>>("halted_block")});
   }
   co_return facts;
 }

@@ -67,6 +67,7 @@ struct ContractFacts {
   std::string address;
   Uint256 grace;
   bool history_done = false;
+  std::optional<std::int64_t> halted_block;  // nothing from there on is scanned
 };
 awaitable<std::vector<ContractFacts>> contract_facts(pg::Transaction& tx, std::int64_t chain_id, const FlowKeys& keys);
 
