@@ -55,6 +55,7 @@ class Sender {
 
 std::vector<std::pair<std::int64_t, std::int64_t>> places(const std::vector<Log>& logs) {
   std::vector<std::pair<std::int64_t, std::int64_t>> found;
+  found.reserve(logs.size());
   for (const auto& log : logs) found.emplace_back(log.block_number, log.log_index);
   return found;
 }

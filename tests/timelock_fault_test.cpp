@@ -11,12 +11,14 @@ using namespace std::chrono_literals;
 class TimelockFaults : public Timelocks {
  protected:
   // `count` flows that were scheduled, each in a block of its own.
-  std::vector<std::string> schedule(const OpenZeppelinTimelock& timelock, int count, int first = 1) {
+  std::vector<std::string> schedule(const OpenZeppelinTimelock& timelock, std::uint64_t count,
+                                    std::uint64_t first = 1) {
     std::vector<std::string> ids;
-    for (int i = 0; i < count; ++i) {
+    ids.reserve(count);
+    for (std::uint64_t number = first; number < first + count; ++number) {
       const TimelockCall call{recipient(1)};
-      timelock.schedule(call, salt(static_cast<std::uint64_t>(first + i)), 100'000);
-      ids.push_back(OpenZeppelinTimelock::id(call, salt(static_cast<std::uint64_t>(first + i))));
+      timelock.schedule(call, salt(number), 100'000);
+      ids.push_back(OpenZeppelinTimelock::id(call, salt(number)));
     }
     return ids;
   }
@@ -163,8 +165,8 @@ TEST_F(TimelockFaults, a_reorg_that_moves_a_schedule_to_another_block_moves_its_
   cluster_->rpc("anvil_reorg", {3, all});
   cluster_->mine(1);
   ASSERT_TRUE(eventually([&] {
-    return cluster_->sql("SELECT queue_block FROM timelock_transaction_flows WHERE NOT removed") != old_block &&
-           cluster_->sql("SELECT queue_block FROM timelock_transaction_flows WHERE NOT removed") != "";
+    const auto block = cluster_->sql("SELECT queue_block FROM timelock_transaction_flows WHERE NOT removed");
+    return block != old_block && !block.empty();
   })) << describe();
   ASSERT_TRUE(scanned()) << describe();
   EXPECT_EQ(announced(id), "waiting");
