@@ -1,3 +1,6 @@
+#include <array>
+#include <string_view>
+
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -28,6 +31,15 @@ json::object abi_json(const AbiView& abi) {
           {"createdAt", to_rfc3339(abi.created_at)}};
 }
 
+// An entry of an unknown type is a mistake, not something to skip.
+void check_entries(const JsonReader& abi) {
+  constexpr std::array<std::string_view, 6> kTypes{"function", "event", "error", "constructor", "fallback", "receive"};
+  const auto list = abi.value().is_object() ? abi.field("abi") : abi;
+  for (const auto& entry : list.array(evm::kAbiJsonMaxEntries)) {
+    if (const auto type = entry.field("type"); type.present()) type.index_of(kTypes);
+  }
+}
+
 NewAbi read_new_abi(const JsonReader& in) {
   in.reject_unknown({"name", "abi", "chainId", "address"});
   NewAbi abi;
@@ -39,6 +51,7 @@ NewAbi read_new_abi(const JsonReader& in) {
     if (!parsed) address.reject(parsed.error().code, parsed.error().message);
     abi.address = std::move(*parsed);
   }
+  check_entries(in.field("abi"));
   abi.functions = evm::read_abi(in.field("abi"));
   if (abi.functions.empty()) in.field("abi").reject("bad_request", "expected at least one function");
   abi.json = json::serialize(in.field("abi").value());
