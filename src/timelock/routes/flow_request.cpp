@@ -48,7 +48,7 @@ void read_search(FlowFilter& filter, const std::string& text) {
   constexpr std::string_view kForms = "an address, a hash, or 1 to 100 bytes of text that do not begin with 0x";
   if (text.empty() || text.size() > kMaxSearch) refuse_parameter("q", kForms, text.substr(0, kMaxSearch));
   const bool control = std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 0x7f; });
-  if (control || !is_utf8(text)) refuse_parameter("q", kForms, text);
+  if (control) refuse_parameter("q", kForms, text);
   filter.text = text;
   filter.search = FlowSearch::kText;
   if (!text.starts_with("0x") && !text.starts_with("0X")) return;

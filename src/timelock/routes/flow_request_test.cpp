@@ -47,8 +47,8 @@ TEST(flow_request, a_search_is_a_hash_an_address_or_text) {
   for (const std::string text : {"transfer(", "12", "0", "tr%C3%A9sor"}) {
     EXPECT_EQ(filter_of("?q=" + text).search, FlowSearch::kText) << text;
   }
-  for (const std::string& bad : {std::string(), std::string("0x12"), std::string("0xzz"), std::string(101, 'a'),
-                                 std::string("a%0Ab"), std::string("%FF")}) {
+  for (const std::string& bad :
+       {std::string(), std::string("0x12"), std::string("0xzz"), std::string(101, 'a'), std::string("a%0Ab")}) {
     EXPECT_EQ(error_from([&] { filter_of("?q=" + bad); }).code, "invalid_parameter") << bad;
   }
 }
