@@ -19,9 +19,13 @@ class TimelockApi : public ::testing::Test {
   TimelockApi() { cluster_.mine(1); }
 
   void import(const std::string& address, const std::string& remark) {
-    const auto answer =
-        cluster_.post(0, "/api/v1/timelocks", {{"chainId", 31337}, {"address", address}, {"remark", remark}});
-    if (answer.status != 201) throw Exception(internal("import", answer.body));
+    Answer answer;
+    // The node may not have read its first block yet.
+    const auto tried = eventually([&] {
+      answer = cluster_.post(0, "/api/v1/timelocks", {{"chainId", 31337}, {"address", address}, {"remark", remark}});
+      return answer.code() != "chain_not_ready";
+    });
+    if (!tried || answer.status != 201) throw Exception(internal("import", answer.body));
   }
   json::value get(const std::string& path) const {
     const auto answer = cluster_.get(0, path);

@@ -9,7 +9,7 @@ using pg::Statement;
 namespace {
 
 // Two uploads at once could both see the last free place: the lock lets one insert at a time.
-constexpr Statement kLockAbis{"timelock_abi_lock", "LOCK TABLE timelock_abi IN SHARE ROW EXCLUSIVE MODE"};
+constexpr Statement kLockAbis{"timelock_abi_lock", "SELECT pg_advisory_xact_lock(hashtext('fencepost timelock_abi'))"};
 
 constexpr Statement kInsertAbi{"timelock_abi_insert", R"(
   INSERT INTO timelock_abi (id, name, chain_id, contract_address, abi, created_by)
