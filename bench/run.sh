@@ -4,7 +4,8 @@
 #   bench/run.sh [--smoke] [filter]   runs each benchmark whose name contains the filter: pg-select, pg-pipeline,
 #                                     http-get, tx-create, tx-batch, tx-lifecycle, tx-busy, tx-rpc, tx-work,
 #                                     tx-latency, tx-memory, transfer-sync, transfer-pool, transfer-latency, events-stream,
-#                                     events-webhook, events-nats, events-idle, timelock-backfill, timelock-refresh, micro
+#                                     events-webhook, events-nats, events-idle, timelock-backfill, timelock-refresh,
+#                                     timelock-flows, micro
 #
 # --smoke runs each benchmark for about a second with little data: `./fp test` does that, so that the benchmarks keep
 # working. The numbers mean nothing then, and a missed bar is no failure.
@@ -53,6 +54,7 @@ bench pg-pipeline "$build/bench/pg_bench" pipeline
 bench http-get bench/http.sh "$build/bench/http_bench_server"
 for what in create batch lifecycle busy rpc delivery work latency memory; do bench "tx-$what" bench/tx.sh "$what" "$build"; done
 for what in sync pool latency; do bench "transfer-$what" bench/transfer.sh "$what" "$build"; done
+bench timelock-flows bench/timelock_flows.sh flows "$build"
 for what in stream webhook nats idle; do bench "events-$what" bench/events.sh "$what" "$build"; done
 for what in backfill refresh; do bench "timelock-$what" bench/timelock.sh "$what" "$build"; done
 bench micro "$build/bench/micro_bench" --benchmark_color=false ${BENCH_SMOKE:+--benchmark_min_time=0.001}

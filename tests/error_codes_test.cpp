@@ -51,11 +51,14 @@ const Codes kNeverAnswered = {
     "chain_moved",
     "endpoint_syncing",
     "logs_refused",
-    "no_addresses",
     "not_linked",
     "signer_unavailable",
-    // Scanner of timelocks: a worker, which answers no requests.
+    // Scanner of timelocks: a worker, which answers no requests. Its contracts show the failure as text.
     "bad_log",
+    "deep_reorg",
+    "endpoint_behind",
+    "logs_withheld",
+    "rpc_incomplete",
     // Parsers of single values: answered as bad_request or invalid_parameter, with the field.
     "bad_duration",
     "bad_uint256",

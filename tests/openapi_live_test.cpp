@@ -14,6 +14,7 @@
 
 #include "http/error_codes.hpp"
 #include "node/system_routes.hpp"
+#include "tests/support/timelocks.hpp"
 #include "tests/support/tx_cluster.hpp"
 #include "tests/support/value_generator.hpp"
 
@@ -85,6 +86,24 @@ class OpenApiLive : public testing::Test {
       }
     }
     suggest();
+    suggest_timelocks();
+  }
+
+  // Real contracts with a flow each. The flow's id depends on neither contract nor chain, so it is the same in all.
+  void suggest_timelocks() {
+    const TimelockChain chain(cluster_);
+    const TimelockCall call{recipient(1)};
+    for (int i = 0; i < 3; ++i) {
+      const OpenZeppelinTimelock timelock(chain, signer(9), 100);
+      timelock.schedule(call, salt(1), 1000);
+      for (const auto* name : {"address", "contract"}) generator_.suggest(name, json::value(timelock.address()));
+    }
+    generator_.suggest("flowId", json::value(OpenZeppelinTimelock::id(call, salt(1))));
+    generator_.suggest("initiator", json::value(signer(9)));
+    generator_.suggest("standard", "openzeppelin");
+    generator_.suggest("standard", nullptr);
+    generator_.suggest("fromBlock", nullptr);
+    generator_.suggest("generation", 1);
   }
 
   // Suggests values that exist, or may exist later.
@@ -160,8 +179,12 @@ class OpenApiLive : public testing::Test {
     if (wish.query.contains("wait")) wish.query["timeout"] = "20ms";
     if (operation.id() == "getStatement" && wish.query["format"] != "csv") wish.query.erase("limit");
     if (wish.query.contains("format") && wish.query["format"].empty()) wish.query.erase("format");
+    if (operation.id() == "listFlows" && wish.query.contains("cursor")) {
+      wish.query["sort"] = wish.query["cursor"].starts_with("n") ? "newest" : "eta";
+    }
     auto* body = wish.body ? wish.body->if_object() : nullptr;
     if (body == nullptr) return;
+    if (operation.id() == "addAbi") body->at("abi").as_array().push_back(json::object{{"name", "f"}});
     for (const auto* name : {"requestId", "idempotencyKey"}) {
       if (!wish.headers.empty() && body->contains(name) && generator_.chance(90)) {
         (*body)[name] = wish.headers.front().second;
@@ -280,6 +303,7 @@ class OpenApiLive : public testing::Test {
       for (const auto& [key, value] : *object) {
         if (key == "txId" || key == "transferId" || key == "txHash" || key == "nonce") generator_.suggest(key, value);
         if (key == "id") generator_.suggest("webhookId", value);
+        if (key == "id" && object->contains("functions")) generator_.suggest("abiId", value);
         if (key == "nextCursor" && value.is_string()) generator_.suggest("cursor", value);
         remember(value);
       }

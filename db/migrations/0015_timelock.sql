@@ -100,6 +100,9 @@ CREATE TABLE compound_timelock_transactions (
 CREATE INDEX idx_compound_timelock_transactions_flow
   ON compound_timelock_transactions (chain_id, contract_address, event_tx_hash);
 CREATE INDEX idx_compound_timelock_transactions_block ON compound_timelock_transactions (chain_id, block_number);
+CREATE INDEX idx_compound_timelock_transactions_target ON compound_timelock_transactions USING hash (event_target);
+CREATE INDEX idx_compound_timelock_transactions_signature
+  ON compound_timelock_transactions (left(event_signature, 100) COLLATE "C") WHERE event_signature <> '';
 
 CREATE TABLE openzeppelin_timelock_transactions (
   chain_id          bigint        NOT NULL,
@@ -127,6 +130,8 @@ CREATE TABLE openzeppelin_timelock_transactions (
 CREATE INDEX idx_openzeppelin_timelock_transactions_flow
   ON openzeppelin_timelock_transactions (chain_id, contract_address, event_id);
 CREATE INDEX idx_openzeppelin_timelock_transactions_block ON openzeppelin_timelock_transactions (chain_id, block_number);
+CREATE INDEX idx_openzeppelin_timelock_transactions_target
+  ON openzeppelin_timelock_transactions USING hash (event_target);
 
 -- Changes of a contract's own rules: delay, admin, roles.
 CREATE TABLE timelock_guard_event (
@@ -198,12 +203,24 @@ CREATE INDEX idx_timelock_flows_expiry ON timelock_transaction_flows (chain_id, 
   WHERE status IN ('waiting', 'ready') AND confirmed AND NOT removed;
 CREATE INDEX idx_timelock_flows_tell ON timelock_transaction_flows (chain_id, contract_address, tell_block)
   WHERE tell_block IS NOT NULL;
-CREATE INDEX idx_timelock_flows_newest ON timelock_transaction_flows (queued_at, flow_id);
+-- Lists (src/timelock/store/flow_query_store.hpp) read a page for each status, and merge the pages: so each index serves
+-- its filter with any set of statuses, in one order.
+CREATE INDEX idx_timelock_flows_newest
+  ON timelock_transaction_flows (chain_id, timelock_standard, status, queued_at, flow_id);
+CREATE INDEX idx_timelock_flows_eta
+  ON timelock_transaction_flows (chain_id, timelock_standard, status, eta, flow_id);
 CREATE INDEX idx_timelock_flows_contract
-  ON timelock_transaction_flows (chain_id, contract_address, queued_at, flow_id);
-CREATE INDEX idx_timelock_flows_initiator ON timelock_transaction_flows (initiator_address, queued_at, flow_id);
-CREATE INDEX idx_timelock_flows_open ON timelock_transaction_flows (status, eta, flow_id);
-CREATE INDEX idx_timelock_flows_queue_tx ON timelock_transaction_flows (queue_tx_hash);
+  ON timelock_transaction_flows (contract_address, status, queued_at, flow_id);
+CREATE INDEX idx_timelock_flows_contract_eta ON timelock_transaction_flows (contract_address, status, eta, flow_id);
+CREATE INDEX idx_timelock_flows_initiator
+  ON timelock_transaction_flows (initiator_address, status, queued_at, flow_id);
+CREATE INDEX idx_timelock_flows_initiator_eta ON timelock_transaction_flows (initiator_address, status, eta, flow_id);
+-- Searches for one value.
+CREATE INDEX idx_timelock_flows_flow ON timelock_transaction_flows USING hash (flow_id);
+CREATE INDEX idx_timelock_flows_queue_tx ON timelock_transaction_flows USING hash (queue_tx_hash);
+CREATE INDEX idx_timelock_flows_execute_tx ON timelock_transaction_flows USING hash (execute_tx_hash);
+CREATE INDEX idx_timelock_flows_cancel_tx ON timelock_transaction_flows USING hash (cancel_tx_hash);
+CREATE INDEX idx_timelock_flows_via ON timelock_transaction_flows USING hash (via_address);
 
 -- What explains calls: functions of ABIs that users uploaded. An empty address means every contract.
 CREATE TABLE timelock_abi (
@@ -215,4 +232,13 @@ CREATE TABLE timelock_abi (
   created_by       text        NOT NULL,
   created_at       timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-CREATE INDEX idx_timelock_abi_address ON timelock_abi (contract_address, chain_id);
+
+-- The functions of these ABIs by the first four bytes of a call, so that explaining a call reads no whole ABI.
+CREATE TABLE timelock_abi_function (
+  abi_id      uuid    NOT NULL REFERENCES timelock_abi ON DELETE CASCADE,
+  place       integer NOT NULL,                -- in the ABI
+  selector    text    COLLATE "C" NOT NULL,    -- 0x and eight digits
+  declaration text    NOT NULL,                -- transfer(address to,uint256 amount)
+  PRIMARY KEY (abi_id, place)
+);
+CREATE INDEX idx_timelock_abi_function_selector ON timelock_abi_function USING hash (selector);

@@ -11,6 +11,9 @@
 #include "node/event_catalog.hpp"
 #include "node/routes.hpp"
 #include "pg/listener.hpp"
+#include "timelock/model/call_text.hpp"
+#include "timelock/model/flow_status.hpp"
+#include "timelock/timelock_manager.hpp"
 #include "transfer/transfer_manager.hpp"
 #include "tx/model/attempt.hpp"
 #include "tx/model/event_type.hpp"
@@ -37,6 +40,7 @@ struct Router {
                             .events = {feed, database, authenticator, metrics},
                             .webhooks = {webhooks},
                             .tx = {manager, database, keys, ids},
+                            .timelock = {timelocks.service(), ids, clock},
                             .transfer = {transfers.service(), database, ids}});
   }
 
@@ -54,6 +58,7 @@ struct Router {
   evm::KeyRing keys{runtime};
   std::vector<std::unique_ptr<evm::Chain>> chains;
   tx::TxManager manager{{runtime, database, listener, keys, ids, metrics}, {}, {}, {}, {}};
+  timelock::TimelockManager timelocks{{database, metrics, "test"}, {}};
   transfer::TransferManager transfers{runtime, database, listener, {}, metrics};
   std::atomic<bool> serving = false;
   http::Router router;
@@ -113,6 +118,7 @@ TEST(openapi, lists_every_state) {
     return out;
   };
   EXPECT_EQ(listed("TxState"), names(tx::kManagedTx));
+  EXPECT_EQ(listed("FlowStatus"), names(timelock::kFlow));
   EXPECT_EQ(listed("TransferStatus"), names(transfer::kPendingTransfer));
 }
 
@@ -130,6 +136,8 @@ TEST(openapi, lists_every_sub_state_attempt_and_event) {
   outcomes.push_back(nullptr);  // null while the attempt is in flight
   EXPECT_EQ(schemas.at("TxSubState").at("enum"), names(tx::kSubStates));
   EXPECT_EQ(schemas.at("TxEventType").at("enum"), names(tx::kTxEvents));
+  EXPECT_EQ(schemas.at("TimelockStandard").at("enum"), names(timelock::kStandards));
+  EXPECT_EQ(schemas.at("ExplainedCall").at("properties").at("source").at("enum"), names(timelock::kCallSources));
   EXPECT_EQ(attempt.at("kind").at("enum"), names(tx::kAttemptKinds));
   EXPECT_EQ(attempt.at("outcome").at("enum"), outcomes);
 }

@@ -1,6 +1,8 @@
 // The handlers behind the routes table, by file, and what they share.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +25,26 @@ awaitable<http::Response> remove_timelock_route(http::Request& request, RoutesPa
 // verify_routes.cpp
 awaitable<http::Response> verify_timelocks_route(http::Request& request, RoutesParts parts);
 
+// contract_routes.cpp
+awaitable<http::Response> get_timelock_stats(http::Request& request, RoutesParts parts);
+awaitable<http::Response> get_timelock_events(http::Request& request, RoutesParts parts);
+
+// flow_routes.cpp
+awaitable<http::Response> get_flows(http::Request& request, RoutesParts parts);
+awaitable<http::Response> get_flow(http::Request& request, RoutesParts parts);
+
+// calendar_routes.cpp
+awaitable<http::Response> get_calendar(http::Request& request, RoutesParts parts);
+
+// abi_routes.cpp
+awaitable<http::Response> add_abi(http::Request& request, RoutesParts parts);
+awaitable<http::Response> get_abis(http::Request& request, RoutesParts parts);
+awaitable<http::Response> remove_abi_route(http::Request& request, RoutesParts parts);
+
 // The contract that the path names. Throws `invalid_parameter`, `bad_address`, `bad_checksum`.
 ContractKey contract_of_path(const http::Request& request);
+// ?chainId=. Throws `invalid_parameter`.
+std::optional<std::int64_t> chain_of_query(const http::Request& request);
 // Throws kForbidden `contract_not_allowed` when the caller is limited to other contracts.
 void check_contract(const http::Request& request, const std::string& address);
 

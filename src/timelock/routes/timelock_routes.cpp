@@ -3,6 +3,7 @@
 
 #include "base/json.hpp"
 #include "evm/address.hpp"
+#include "http/errors.hpp"
 #include "http/list_answer.hpp"
 #include "timelock/routes/handlers.hpp"
 
@@ -83,10 +84,15 @@ ContractKey contract_of_path(const Request& request) {
   return {request.param_id("chainId"), std::move(*address)};
 }
 
+std::optional<std::int64_t> chain_of_query(const Request& request) {
+  const auto chain_id = http::need(request.query_as<std::int64_t>("chainId"));
+  if (chain_id && *chain_id <= 0) http::refuse_parameter("chainId", "a positive integer", std::to_string(*chain_id));
+  return chain_id;
+}
+
 void check_contract(const Request& request, const std::string& address) {
   if (request.principal()->allows("contract", address)) return;
-  throw Exception(Error{
-      .kind = ErrorKind::kForbidden, .code = "contract_not_allowed", .message = "This key may not use this contract."});
+  throw Exception(http::forbidden("contract_not_allowed", "This key may not use this contract."));
 }
 
 awaitable<Response> import_timelock(Request& request, RoutesParts parts) {
@@ -115,7 +121,7 @@ awaitable<Response> import_timelock(Request& request, RoutesParts parts) {
 awaitable<Response> get_timelocks(Request& request, RoutesParts parts) {
   http::check_query(request, {"chainId", "cursor", "limit"});
   const auto limit = http::read_limit(request);
-  const auto chain_id = http::need(request.query_as<std::int64_t>("chainId"));
+  const auto chain_id = chain_of_query(request);
   std::optional<ContractKey> after;
   if (const auto cursor = request.query("cursor")) {
     const auto text = std::string_view(*cursor);

@@ -8,6 +8,7 @@
 #include "evm/abi/abi.hpp"
 #include "evm/address.hpp"
 #include "evm/keccak.hpp"
+#include "http/errors.hpp"
 
 namespace fencepost::timelock {
 namespace {
@@ -87,10 +88,6 @@ Probe as_openzeppelin(const Answers& answers, const std::string& self) {
   return {Standard::kOpenZeppelin, std::move(rules)};
 }
 
-Error impossible(std::string code, std::string message) {
-  return {.kind = ErrorKind::kUnprocessable, .code = std::move(code), .message = std::move(message)};
-}
-
 Error not_a_timelock(const Answers& answers, std::optional<Standard> expected) {
   std::string tried;
   for (const auto question : {kDelay, kGrace, kAdmin, kMinDelay, kTimestamp}) {
@@ -101,7 +98,7 @@ Error not_a_timelock(const Answers& answers, std::optional<Standard> expected) {
                      : std::string(
                            "The contract answers neither as Compound's Timelock nor as OpenZeppelin's "
                            "TimelockController.");
-  return impossible("not_a_timelock", std::move(message)).with("tried", std::move(tried));
+  return http::unprocessable("not_a_timelock", std::move(message)).with("tried", std::move(tried));
 }
 
 }  // namespace
@@ -111,7 +108,8 @@ awaitable<Result<Probe>> probe_contract(evm::ChainConnector& chain, std::string 
   const auto code = co_await chain.code(address);
   if (!code) co_return fail(code.error());
   if (code->empty()) {
-    co_return fail(impossible("not_a_contract", fmt::format("There is no contract at {} on this chain.", address)));
+    co_return fail(
+        http::unprocessable("not_a_contract", fmt::format("There is no contract at {} on this chain.", address)));
   }
   const auto self = evm::address_bytes(address);
   std::vector<evm::CallRequest> calls;
@@ -125,7 +123,8 @@ awaitable<Result<Probe>> probe_contract(evm::ChainConnector& chain, std::string 
   const bool compound = answers.compound() && expected != Standard::kOpenZeppelin;
   const bool openzeppelin = answers.openzeppelin() && expected != Standard::kCompound;
   if (compound && openzeppelin) {
-    co_return fail(impossible("ambiguous_timelock", "The contract answers as both standards do: give `standard`."));
+    co_return fail(
+        http::unprocessable("ambiguous_timelock", "The contract answers as both standards do: give `standard`."));
   }
   if (compound) co_return as_compound(answers);
   if (openzeppelin) co_return as_openzeppelin(answers, address);

@@ -93,11 +93,15 @@ awaitable<Result<Timelock>> TimelockService::get(ContractKey key) {
 }
 
 awaitable<Result<Timelock>> TimelockService::change(ContractKey key, Changes changes) {
-  if (changes.remark && !co_await set_remark(pool(), key, *changes.remark)) co_return fail(no_such_timelock());
+  if (!co_await find_timelock(pool(), key)) co_return fail(no_such_timelock());
   if (changes.from_block) {
-    if (!co_await restart_history(pool(), key, *changes.from_block)) co_return fail(no_such_timelock());
+    if (!co_await restart_history(pool(), key, *changes.from_block)) {
+      co_return fail(invalid("bad_from_block", "fromBlock: the chain was not scanned up to this block yet")
+                         .with("field", "fromBlock"));
+    }
     if (const auto* chain = part(key.chain_id)) chain->wake();
   }
+  if (changes.remark && !co_await set_remark(pool(), key, *changes.remark)) co_return fail(no_such_timelock());
   co_return co_await get(std::move(key));
 }
 

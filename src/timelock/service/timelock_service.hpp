@@ -41,7 +41,8 @@ class TimelockService {
   awaitable<Result<Timelock>> import(ImportRequest request);
   // Errors, also below: kNotFound `no_such_timelock`.
   awaitable<Result<Timelock>> get(ContractKey key);
-  // nullopt of a member: unchanged. A new from_block scans the history again, from there.
+  // nullopt of a member: unchanged. A new from_block scans the history again, from there. Errors: also kInvalid
+  // `bad_from_block`.
   struct Changes {
     std::optional<std::string> remark;
     std::optional<std::int64_t> from_block;

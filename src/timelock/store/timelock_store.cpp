@@ -137,7 +137,8 @@ constexpr Statement kRestartHistory{"timelock_history_restart", R"(
     FROM timelock_scan AS s
    WHERE t.chain_id = $1
      AND t.contract_address = $2
-     AND s.chain_id = t.chain_id)"};
+     AND s.chain_id = t.chain_id
+     AND s.block_number >= $3)"};
 
 constexpr Statement kRemove{"timelock_remove", "DELETE FROM timelock WHERE chain_id = $1 AND contract_address = $2"};
 constexpr Statement kRemoveCompoundEvents{
