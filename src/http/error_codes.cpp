@@ -181,7 +181,6 @@ constexpr ErrorCode kCodes[] = {
     {"bad_rpc_result", 503, "The chain's endpoint sent a malformed or unexpected answer.",
      "Nothing happened. Try again."},
     {"busy", 503, "Too many requests are waiting.", kWait},
-    {"chain_not_ready", 503, "The node has not read a block of the chain yet.", kWait},
     {"database_busy", 503, "No database connection became free in time.", kWait},
     {"database_error", 503, "The database could not run the statement now: a lock, a restart or a lack of resources.",
      "Nothing happened. Try again."},

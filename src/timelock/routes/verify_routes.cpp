@@ -28,7 +28,7 @@ VerifyCursor read_verify_cursor(const JsonReader& in) {
   const auto chain = second == text.npos
                          ? std::nullopt
                          : http::detail::parse_parameter<std::int64_t>(std::string_view(text).substr(0, first));
-  if (!chain) in.reject("invalid_field", "expected a nextCursor of this route");
+  if (!chain) in.reject("bad_request", "expected a nextCursor of this route");
   return {.contract = {*chain, text.substr(first + 1, second - first - 1)}, .flow_id = text.substr(second + 1)};
 }
 
@@ -90,9 +90,11 @@ awaitable<Response> verify_timelocks_route(Request& request, RoutesParts parts) 
   http::check_query(request, {});
   auto scope = read_scope(request);
   if (parts.verifying->exchange(true)) {
-    Error busy{.kind = ErrorKind::kRateLimited,
-               .code = "verify_running",
-               .message = "A verification is already running on this node: retry when it has ended."};
+    Error busy{ErrorKind::kRateLimited,
+               "verify_running",
+               "A verification is already running on this node: retry when it has ended.",
+               {},
+               {}};
     co_return Response::problem(std::move(busy).after(std::chrono::seconds(1)), request);
   }
   using Running = std::atomic<bool>;

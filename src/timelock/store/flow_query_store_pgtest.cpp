@@ -29,9 +29,8 @@ std::string hash(int number) {
 constexpr std::string_view kContracts = R"(
   INSERT INTO timelock_scan (chain_id, block_number, block_hash, block_timestamp)
   VALUES (1, 100, '0x', to_timestamp(5000)), (2, 100, '0x', to_timestamp(5000));
-  INSERT INTO timelock (chain_id, contract_address, standard, remark, from_block, history_next, history_last, read_block,
-                        created_by)
-  SELECT chain, '0x' || lpad(to_hex(address), 40, '0'), standard, remark, 0, 1, 0, 0, 'test'
+  INSERT INTO timelock (chain_id, contract_address, standard, remark, from_block, history_next, history_last, created_by)
+  SELECT chain, '0x' || lpad(to_hex(address), 40, '0'), standard, remark, 0, 1, 0, 'test'
     FROM (VALUES (1, 1, 'compound', 'Main Treasury'), (1, 2, 'openzeppelin', 'Grants'), (2, 1, 'compound', 'Bridge'))
          AS c(chain, address, standard, remark))";
 
