@@ -28,8 +28,14 @@ VerifyCursor read_verify_cursor(const JsonReader& in) {
   const auto chain = second == text.npos
                          ? std::nullopt
                          : http::detail::parse_parameter<std::int64_t>(std::string_view(text).substr(0, first));
-  if (!chain) in.reject("bad_request", "expected a nextCursor of this route");
-  return {.contract = {*chain, text.substr(first + 1, second - first - 1)}, .flow_id = text.substr(second + 1)};
+  if (chain.value_or(0) > 0) {
+    auto address = text.substr(first + 1, second - first - 1);
+    auto flow_id = text.substr(second + 1);
+    const bool is_address = from_hex0x_fixed<20>(address).has_value() && lowercase(address) == address;
+    const bool is_id = flow_id.empty() || (from_hex0x_fixed<32>(flow_id).has_value() && lowercase(flow_id) == flow_id);
+    if (is_address && is_id) return {.contract = {*chain, std::move(address)}, .flow_id = std::move(flow_id)};
+  }
+  in.reject("bad_request", "expected a nextCursor of this route");
 }
 
 VerifyScope read_scope(Request& request) {
