@@ -60,7 +60,8 @@ Block read_block(ondemand::object object) {
       if (value.get_string().get(bloom) != simdjson::SUCCESS) bloom = {};
     } else if (key == "transactions") {
       members.saw("transactions");
-      for (auto hash : value.get_array().value()) block.transactions.push_back(hash_of(hash.value(), "a transaction"));
+      auto hashes = value.get_array().value();
+      for (auto hash : hashes) block.transactions.push_back(hash_of(hash.value(), "a transaction"));
     }
   }
   members.check();
@@ -170,7 +171,8 @@ Result<std::optional<std::vector<Receipt>>> parse_block_receipts(const RpcValue&
   if (value.is_null()) return std::nullopt;
   auto texts = parse(value.text(), "a block's receipts", [&](ondemand::document& document) {
     std::vector<std::string> found;
-    for (auto element : document.get_array().value()) {
+    auto elements = document.get_array().value();
+    for (auto element : elements) {
       ondemand::object object = element.get_object().value();
       const auto hash = hash_of(object.find_field_unordered("transactionHash").value(), "transactionHash");
       object.reset().value();
@@ -203,22 +205,26 @@ Result<FeeHistory> parse_fee_history(const RpcValue& value) {
   return parse(value.text(), "a fee history", [](ondemand::document& document) {
     FeeHistory history;
     Members members{"baseFeePerGas", "reward"};
-    for (auto field : document.get_object().value()) {
+    auto fields = document.get_object().value();
+    for (auto field : fields) {
       const std::string_view key = field.unescaped_key().value();
       ondemand::value member = field.value();
       if (key == "baseFeePerGas") {
         members.saw("baseFeePerGas");
         bool any = false;
-        for (auto fee : member.get_array().value()) {
+        auto fees = member.get_array().value();
+        for (auto fee : fees) {
           history.next_base_fee = uint256_of(fee.value(), "a base fee");
           any = true;
         }
         if (!any) throw BadShape{"baseFeePerGas is empty"};
       } else if (key == "reward") {
         members.saw("reward");
-        for (auto block : member.get_array().value()) {
+        auto blocks = member.get_array().value();
+        for (auto block : blocks) {
           std::optional<Uint256> tip;
-          for (auto reward : block.get_array().value()) {
+          auto rewards = block.get_array().value();
+          for (auto reward : rewards) {
             if (!tip) tip = uint256_of(reward.value(), "a reward");
           }
           if (!tip) throw BadShape{"a block has no reward"};

@@ -39,7 +39,8 @@ class LogMembers {
 };
 
 void read_topics(reply::ondemand::value value, Log& log) {
-  for (auto topic : value.get_array().value()) {
+  auto topics = value.get_array().value();
+  for (auto topic : topics) {
     if (log.topics.size() == kMaxTopics) throw BadShape{"a log has more than four topics"};
     log.topics.push_back(reply::hash_of(topic.value(), "a topic"));
   }
@@ -121,7 +122,8 @@ template <class CheckPlace>
 Result<std::vector<Log>> parse_logs(const RpcValue& value, const AddressSet& addresses, CheckPlace check_place) {
   return reply::parse(value.text(), "an answer with logs", [&](reply::ondemand::document& document) {
     std::vector<Log> logs;
-    for (auto element : document.get_array().value()) {
+    auto elements = document.get_array().value();
+    for (auto element : elements) {
       auto log = read_log(element.get_object().value());
       if (!addresses.contains(log.address)) {
         throw BadShape{fmt::format("{} is of the contract {}, which was not asked for", place_of(log), log.address)};

@@ -167,7 +167,8 @@ Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64
                                                            quote(error.message, 200), error.code)));
     }
     std::vector<std::optional<RpcOutcome>> slots(count);
-    for (auto element : document.get_array().value()) {
+    auto elements = document.get_array().value();
+    for (auto element : elements) {
       const auto answer = read_answer(element.get_object().value());
       if (!answer.id || *answer.id < first_id || *answer.id - first_id >= count) {
         throw BadReply{"an answer has the id of no call of the batch"};
