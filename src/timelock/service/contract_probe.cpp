@@ -138,7 +138,8 @@ awaitable<Result<std::optional<std::int64_t>>> deployment_block(evm::ChainConnec
   while (with - without > 1) {
     const auto middle = without + (with - without) / 2;
     const auto code = co_await chain.code(address, middle);
-    if (!code && code.error().kind == ErrorKind::kUnavailable) co_return fail(code.error());
+    const bool away = !code && code.error().kind == ErrorKind::kUnavailable && code.error().code != "bad_rpc_result";
+    if (away) co_return fail(code.error());
     if (!code) co_return std::nullopt;  // the node has no state of that block
     (code->empty() ? without : with) = middle;
   }

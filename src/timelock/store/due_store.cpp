@@ -10,10 +10,10 @@ namespace {
 
 #define FENCEPOST_FLOW_REF "timelock_standard, chain_id, contract_address, flow_id, generation, status"
 
-// What a halted contract did meanwhile is not known.
-#define FENCEPOST_NOT_HALTED                                                                                         \
-  "NOT EXISTS (SELECT FROM timelock AS t WHERE t.chain_id = f.chain_id AND t.contract_address = f.contract_address " \
-  "AND t.halted_block IS NOT NULL)"
+// What a contract did in blocks that are not scanned is not known.
+#define FENCEPOST_SCANNED_WHOLE                                                                                  \
+  "EXISTS (SELECT FROM timelock AS t WHERE t.chain_id = f.chain_id AND t.contract_address = f.contract_address " \
+  "AND t.halted_block IS NULL AND t.history_done_at IS NOT NULL)"
 
 constexpr Statement kWaitingDue{"timelock_flows_due", "SELECT " FENCEPOST_FLOW_REF R"(
     FROM timelock_transaction_flows AS f
@@ -22,7 +22,7 @@ constexpr Statement kWaitingDue{"timelock_flows_due", "SELECT " FENCEPOST_FLOW_R
      AND confirmed
      AND NOT removed
      AND due_at <= to_timestamp($2::bigint)
-     AND )" FENCEPOST_NOT_HALTED R"(
+     AND )" FENCEPOST_SCANNED_WHOLE R"(
    ORDER BY due_at
    LIMIT $3
      FOR UPDATE SKIP LOCKED)"};
@@ -34,7 +34,7 @@ constexpr Statement kExpired{"timelock_flows_expired", "SELECT " FENCEPOST_FLOW_
      AND confirmed
      AND NOT removed
      AND expired_at < to_timestamp($2::bigint)
-     AND )" FENCEPOST_NOT_HALTED R"(
+     AND )" FENCEPOST_SCANNED_WHOLE R"(
    ORDER BY expired_at
    LIMIT $3
      FOR UPDATE SKIP LOCKED)"};
@@ -94,6 +94,7 @@ constexpr Statement kRemind{"timelock_flows_remind", R"(
             AND f.expired_at BETWEEN to_timestamp($2::bigint) AND to_timestamp($2::bigint + $3::bigint)
             OR $4::bigint > 0 AND NOT 'ready_unexecuted' = ANY (f.reminded)
             AND f.status = 'ready' AND f.due_at <= to_timestamp($2::bigint - $4::bigint))
+       AND )" FENCEPOST_SCANNED_WHOLE R"(
      ORDER BY f.contract_address, f.flow_id
      LIMIT $5
        FOR UPDATE SKIP LOCKED

@@ -95,6 +95,7 @@ constexpr Statement kUntold{"timelock_flows_untold", R"(
                         LIMIT $3) AS f
    WHERE t.chain_id = $1
      AND t.history_done_at IS NOT NULL
+     AND t.halted_block IS NULL
    LIMIT $3)"};
 
 constexpr Statement kAhead{"timelock_flows_ahead", R"(
@@ -122,8 +123,10 @@ constexpr Statement kTellGuard{"timelock_guard_tell", R"(
        AND g.told = g.orphaned
        AND (g.orphaned OR g.block_number <= $2)
        AND t.history_done_at IS NOT NULL
+       AND t.halted_block IS NULL
      ORDER BY g.block_number, g.log_index
      LIMIT 500
+       FOR UPDATE OF g SKIP LOCKED
   ),
   told AS (
     UPDATE timelock_guard_event AS g

@@ -42,7 +42,9 @@ constexpr Statement kAdvance{"timelock_history_advance", R"(
 
 constexpr Statement kHalt{"timelock_halt", R"(
   UPDATE timelock
-     SET halted_block = $3, last_error = $4, updated_at = clock_timestamp()
+     SET halted_block = least($3, CASE WHEN history_done_at IS NULL THEN history_next END),
+         last_error = $4,
+         updated_at = clock_timestamp()
    WHERE chain_id = $1
      AND contract_address = $2
      AND halted_block IS NULL)"};

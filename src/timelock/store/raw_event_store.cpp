@@ -78,6 +78,13 @@ constexpr Statement kOrphanOpenZeppelin{
 constexpr Statement kOrphanGuard{"timelock_guard_orphans",
                                  "WITH changed AS (" FENCEPOST_ORPHAN("timelock_guard_event") FENCEPOST_RULES_CHANGED};
 
+// A halted contract is not read again after a reorg: its scan must begin at the fork.
+constexpr Statement kHaltEarlier{"timelock_halt_earlier", R"(
+  UPDATE timelock
+     SET halted_block = least(halted_block, $2::bigint)
+   WHERE chain_id = $1
+     AND halted_block IS NOT NULL)"};
+
 // Laterals, because a plan that was made while the table was small would scan all of it later.
 constexpr Statement kLoadCompound{"timelock_compound_load", R"(
   SELECT t.*
@@ -136,13 +143,14 @@ awaitable<FlowKeys> store_events(pg::Transaction& tx, std::int64_t chain_id, std
 awaitable<FlowKeys> orphan_events(pg::Transaction& tx, std::int64_t chain_id, std::int64_t fork,
                                   std::vector<std::string> branch) {
   pg::Batch batch;
+  batch.add(kHaltEarlier, chain_id, fork + 1);
   for (const auto* orphan : {&kOrphanCompound, &kOrphanOpenZeppelin, &kOrphanGuard}) {
     batch.add(*orphan, chain_id, fork, branch);
   }
   const auto results = co_await tx.run(std::move(batch));
   FlowKeys changed;
-  add_keys(changed, Standard::kCompound, chain_id, results[0]);
-  add_keys(changed, Standard::kOpenZeppelin, chain_id, results[1]);
+  add_keys(changed, Standard::kCompound, chain_id, results[1]);
+  add_keys(changed, Standard::kOpenZeppelin, chain_id, results[2]);
   co_return changed;
 }
 

@@ -128,7 +128,7 @@ constexpr Statement kSetRemark{"timelock_remark", R"(
 constexpr Statement kRestartHistory{"timelock_history_restart", R"(
   UPDATE timelock AS t
      SET from_block = least(t.from_block, $3),
-         history_next = $3,
+         history_next = least($3, CASE WHEN t.history_done_at IS NULL THEN t.history_next END, t.halted_block),
          history_last = s.block_number,
          history_done_at = NULL,
          halted_block = NULL,
@@ -198,6 +198,21 @@ awaitable<bool> remove_timelock(pg::Pool& pool, ContractKey key) {
 awaitable<> store_rules(pg::Pool& pool, ContractKey key, Standard standard, ContractRules rules, std::int64_t wanted) {
   co_await pool.execute(kStoreRules, key.chain_id, key.address, kStandards.name(standard), wanted,
                         to_decimal(rules.delay), decimal(rules.grace), rules.admin, rules.pending);
+}
+
+namespace {
+
+constexpr Statement kKeepRules{"timelock_rules_keep", R"(
+  UPDATE timelock
+     SET rules_read = $3
+   WHERE chain_id = $1
+     AND contract_address = $2
+     AND rules_read < $3)"};
+
+}  // namespace
+
+awaitable<> keep_rules(pg::Pool& pool, ContractKey key, std::int64_t wanted) {
+  co_await pool.execute(kKeepRules, key.chain_id, key.address, wanted);
 }
 
 }  // namespace fencepost::timelock

@@ -81,4 +81,7 @@ awaitable<bool> remove_timelock(pg::Pool& pool, ContractKey key);
 // again.
 awaitable<> store_rules(pg::Pool& pool, ContractKey key, Standard standard, ContractRules rules, std::int64_t wanted);
 
+// Keeps the rules as they are: the contract does not answer any more.
+awaitable<> keep_rules(pg::Pool& pool, ContractKey key, std::int64_t wanted);
+
 }  // namespace fencepost::timelock

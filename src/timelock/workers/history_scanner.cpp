@@ -64,6 +64,7 @@ awaitable<Worker::Next> HistoryScanner::step() {
   const auto state = co_await claim_scan(pool, parts_.chain.id(), parts_.node, kScanClaim);
   if (!state) co_return Worker::Next::kRest;
   const auto addresses = range->addresses;
+  const auto first = range->first;
   std::optional<Error> failure;
   try {
     const auto next = co_await scan(*state, contracts, std::move(*range));
@@ -71,7 +72,7 @@ awaitable<Worker::Next> HistoryScanner::step() {
   } catch (const Exception& e) {
     failure = e.error();
   }
-  if (co_await halted_contract(parts_, *failure)) co_return Worker::Next::kAgain;
+  if (co_await halted_contract(parts_, *failure, first)) co_return Worker::Next::kAgain;
   co_await note_history_failure(pool, parts_.chain.id(), addresses, failure->to_string());
   throw Exception(*failure);
 }
@@ -84,9 +85,13 @@ awaitable<Worker::Next> HistoryScanner::scan(const ScanState& state, const std::
   const auto bottom = window.bottom()->number;
   const auto head = window.head()->number;
   const bool near = range.first >= bottom;
-  if (near && range.first > head) co_return Worker::Next::kRest;  // the follower lags behind another node's
-  const auto last =
-      near ? std::min({range.last, range.first + kBlocksAtOnce - 1, head}) : std::min(range.last, bottom - 1);
+  // Blocks that a reorg may still remove are read only on the branch of the scanner, and not ahead of it: then the
+  // scanner finds out when they are removed.
+  const auto& point = state.point;
+  if (range.first > point.number) co_return Worker::Next::kRest;
+  if (near && !window.contains(point.number, point.hash).value_or(false)) co_return Worker::Next::kRest;
+  const auto last = near ? std::min({range.last, range.first + kBlocksAtOnce - 1, head, point.number})
+                         : std::min({range.last, bottom - 1, point.number});
   auto blocks = value_or_throw(near ? co_await source_.by_hash(headers_between(window, range.first, last), group)
                                     : co_await source_.by_range(range.first, last, group));
   events_total_.Increment(static_cast<double>(blocks.events.size()));
@@ -109,7 +114,7 @@ awaitable<bool> HistoryScanner::commit(const ScanState& state, const HistoryRang
   const auto chain_id = parts_.chain.id();
   const auto body = [&](pg::Transaction& tx) -> awaitable<bool> {
     const auto now = co_await lock_scan(tx, chain_id, ScanLock::kShared);
-    if (!now || now->reorgs != state.reorgs) co_return false;
+    if (!now || now->reorgs != state.reorgs || now->point.number < through) co_return false;
     // The contracts first: flows that the events make may be announced if this completes their history.
     if (!co_await advance_history(tx, chain_id, range, through)) co_return false;
     if (events.empty()) co_return true;

@@ -85,6 +85,7 @@ awaitable<Result<ScannedBlocks>> LogSource::by_hash(std::vector<evm::BlockHeader
     if (blooms && !evm::may_log(header, addresses)) continue;
     auto found = co_await logs_in_block(header, addresses);
     if (!found) co_return fail(found.error());
+    for (auto& log : *found) log.block_timestamp = header.timestamp;  // whatever the log says
     std::ranges::move(*found, std::back_inserter(logs));
   }
   auto events = co_await complete(std::move(logs), contracts, {});

@@ -72,7 +72,7 @@ awaitable<Worker::Next> Scanner::step() {
   } catch (const Exception& e) {
     failure = e.error();
   }
-  if (failure && co_await halted_contract(parts_, *failure)) co_return Worker::Next::kAgain;
+  if (failure && co_await halted_contract(parts_, *failure, planned_from_)) co_return Worker::Next::kAgain;
   if (failure) {
     failing_ = true;
     co_await note_scan_failure(pool, parts_.chain.id(), failure->to_string());
@@ -109,6 +109,7 @@ void Scanner::show(const ScanState& state, const std::vector<Watched>& contracts
 awaitable<bool> Scanner::follow(const ScanState& state, const std::vector<Watched>& contracts) {
   const auto next = co_await plan(state);
   if (!next) co_return false;
+  planned_from_ = next->first;
   auto blocks =
       value_or_throw(next->headers.empty() ? co_await source_.by_range(next->first, next->last, contracts_of(contracts))
                                            : co_await source_.by_hash(next->headers, contracts_of(contracts)));
@@ -218,9 +219,12 @@ awaitable<> Scanner::read_rules(const std::vector<Watched>& contracts) {
     if (probe) {
       co_await store_rules(parts_.database.pool(), {parts_.chain.id(), contract.address}, contract.standard,
                            probe->rules, *contract.rules_wanted);
-    } else {
-      log::warn("the rules of a timelock could not be read", probe.error(),
-                {{"chain", parts_.chain.name()}, {"contract", contract.address}});
+      continue;
+    }
+    log::warn("the rules of a timelock could not be read", probe.error(),
+              {{"chain", parts_.chain.name()}, {"contract", contract.address}});
+    if (probe.error().kind == ErrorKind::kUnprocessable) {
+      co_await keep_rules(parts_.database.pool(), {parts_.chain.id(), contract.address}, *contract.rules_wanted);
     }
   }
 }
@@ -230,6 +234,7 @@ awaitable<bool> Scanner::tell(const ScanState& state) {
   const auto body = [&](pg::Transaction& tx) -> awaitable<bool> {
     const auto now = co_await lock_scan(tx, chain_id, ScanLock::kShared);
     if (!now || now->reorgs != state.reorgs) co_return false;
+    co_await tell_guard_events(tx, chain_id, view_of(now->point).confirmed_block());
     auto keys = co_await untold_flows(tx, chain_id, now->point.number, kFlowsToldAtOnce);
     if (keys.empty()) co_return false;
     co_await processor_.process(tx, chain_id, std::move(keys), view_of(now->point));

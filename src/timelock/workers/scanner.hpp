@@ -74,7 +74,8 @@ class Scanner {
   std::function<void()> on_moved_;
   LogSource source_;
   EventProcessor processor_;
-  bool failing_ = true;  // the chain's row may say that a step failed, perhaps on another node
+  std::int64_t planned_from_ = 0;  // the first block of the last plan
+  bool failing_ = true;            // the chain's row may say that a step failed, perhaps on another node
   Metrics::Gauge& scanned_block_;
   Metrics::Gauge& lag_blocks_;
   Metrics::Gauge& clock_age_;

@@ -15,12 +15,11 @@ std::string context_of(const Error& error, std::string_view key) {
 
 }  // namespace
 
-awaitable<bool> halted_contract(const ScannerParts& parts, const Error& error) {
+awaitable<bool> halted_contract(const ScannerParts& parts, const Error& error, std::int64_t first) {
   if (error.code != "bad_log") co_return false;
-  const auto block = std::stoll(context_of(error, "block"));
   log::error("a contract emitted an event that cannot be decoded: it is no longer scanned", error,
              {{"chain", parts.chain.name()}});
-  co_await halt_contract(parts.database.pool(), parts.chain.id(), context_of(error, "contract"), block,
+  co_await halt_contract(parts.database.pool(), parts.chain.id(), context_of(error, "contract"), first,
                          error.to_string());
   co_return true;
 }

@@ -34,9 +34,9 @@ inline std::vector<evm::BlockHeader> headers_between(const evm::HeaderWindow& wi
   return headers;
 }
 
-// Handles the error of a log that cannot be decoded: its contract is halted, and the others go on. False: it is another
-// error.
-awaitable<bool> halted_contract(const ScannerParts& parts, const Error& error);
+// Handles the error of a log that cannot be decoded: its contract is halted from `first` on, the first block of which
+// nothing was stored, and the others go on. False: it is another error.
+awaitable<bool> halted_contract(const ScannerParts& parts, const Error& error, std::int64_t first);
 
 template <class T>
 T value_or_throw(Result<T> result) {
