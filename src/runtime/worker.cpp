@@ -1,5 +1,7 @@
 #include "runtime/worker.hpp"
 
+#include <algorithm>
+
 #include <boost/asio/post.hpp>
 
 #include "base/error.hpp"
@@ -38,10 +40,10 @@ void Worker::wake() {
   asio::post(alarm_->home, [alarm = alarm_] { alarm->timer.cancel(); });
 }
 
-awaitable<> Worker::stop() {
+awaitable<> Worker::stop(std::chrono::milliseconds at_most) {
   // Runs after group_ has begun to stop, and ends the wait for the interval or the backoff.
   asio::post(alarm_->home, [alarm = alarm_] { alarm->timer.cancel(); });
-  co_await group_.stop(options_.stop_grace);
+  co_await group_.stop(std::min(options_.stop_grace, at_most));
 }
 
 awaitable<> Worker::run() {

@@ -42,8 +42,9 @@ class Worker {
   void start();  // call on the loop's thread; the first step runs at once
   // Any thread may call. Wakes are merged; a wake during a step starts another step after it.
   void wake();
-  // Call on the loop's thread. A running step may finish within stop_grace; then it is cancelled.
-  awaitable<> stop();
+  // Call on the loop's thread. A running step may finish within stop_grace, but no longer than `at_most`; then it is
+  // cancelled.
+  awaitable<> stop(std::chrono::milliseconds at_most = std::chrono::milliseconds::max());
 
  private:
   // Shared with posted wakes, which may outlive the worker.

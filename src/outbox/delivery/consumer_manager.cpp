@@ -52,15 +52,17 @@ void ConsumerManager::start() {
 }
 
 awaitable<> ConsumerManager::stop(std::chrono::milliseconds limit) {
-  co_await worker_.stop();
+  // PostgreSQL may not answer: no part of this may take all of the time that is left.
+  co_await worker_.stop(limit / 4);
   std::vector<std::string> all;
   all.reserve(served_.size());
   for (const auto& [consumer, served] : served_) all.push_back(consumer);
-  co_await stop_runners(all, std::min(options_.stop_grace, limit / 2));
+  co_await stop_runners(all, std::min(options_.stop_grace, limit / 4));
   const auto last = reports();
   for (const auto& consumer : all) forget(consumer);
   show();
-  co_await release_claims(parts_.database.pool(), node_id_, last, true, std::chrono::seconds(1));
+  co_await release_claims(parts_.database.pool(), node_id_, last, true,
+                          std::min<std::chrono::milliseconds>(std::chrono::seconds(1), limit / 4));
 }
 
 awaitable<Worker::Next> ConsumerManager::look() {
