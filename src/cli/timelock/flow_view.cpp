@@ -28,7 +28,7 @@ const json::array& list_at(const json::value& value, std::string_view path) {
 
 // A time that no calendar has is the contract's own number.
 std::string due_text(const json::value& flow) {
-  const auto due = when_utc(flow, "dueAt");
+  auto due = when_utc(flow, "dueAt");
   const auto eta = text_at(flow, "eta");
   if (!due.empty() || eta.empty()) return due;
   return fmt::format("never ({} s)", shortened(eta, 24));
@@ -83,7 +83,7 @@ std::string generations_table(const json::array& generations) {
 }  // namespace
 
 std::string flow_status_text(const json::value& flow) {
-  const auto status = text_at(flow, "status");
+  auto status = text_at(flow, "status");
   if (text_at(flow, "removed") == "true") return status + " (removed by a reorg)";
   if (text_at(flow, "confirmed") == "false") return status + " (not confirmed)";
   if (!text_at(flow, "blockedBy").empty()) return status + " (blocked)";

@@ -37,6 +37,7 @@ ChainView at_block(std::int64_t block, std::int64_t confirmations = 0) {
 
 std::vector<std::string> named(const std::vector<Difference>& differences) {
   std::vector<std::string> out;
+  out.reserve(differences.size());
   for (const auto& one : differences) out.push_back(one.what + ": " + one.stored + " / " + one.expected);
   return out;
 }

@@ -212,6 +212,7 @@ TEST_F(FlowQueries, pages_neither_skip_nor_repeat) {
         filter.after = paged.back();
       }
       std::vector<FlowPlace> expected;
+      expected.reserve(all.size());
       for (const auto& flow : all) expected.push_back(place_of(flow, sort));
       EXPECT_EQ(paged, expected);
     }
