@@ -1,5 +1,6 @@
 #include "timelock/routes/flow_request.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "http/request_test_support.hpp"
@@ -59,8 +60,8 @@ TEST(flow_request, a_cursor_is_read_back_and_belongs_to_its_sort) {
   EXPECT_EQ(filter_of("?cursor=" + newest).after, place);
   EXPECT_EQ(filter_of("?sort=eta&cursor=" + cursor_text(place, FlowSort::kEta)).after, place);
   for (const auto& bad : {"?sort=eta&cursor=" + newest, std::string("?cursor=x"), "?cursor=" + newest + ".1",
-                          std::string("?cursor=n.-1.") + kHash + ".1." + kContract + ".1",
-                          std::string("?cursor=n.9999999999999999999.") + kHash + ".1." + kContract + ".1"}) {
+                          fmt::format("?cursor=n.-1.{}.1.{}.1", kHash, kContract),
+                          fmt::format("?cursor=n.9999999999999999999.{}.1.{}.1", kHash, kContract)}) {
     EXPECT_EQ(context(error_from([&] { filter_of(bad); }), "parameter"), "cursor") << bad;
   }
 }

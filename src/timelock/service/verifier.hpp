@@ -48,8 +48,16 @@ class Verifier {
     std::string unscanned;  // why the flows are not as of that block; empty: they are
     std::map<FlowKey, FlowInput> inputs;
   };
+  struct Asked {
+    std::vector<Difference> differences;
+    std::vector<const FlowInput*> differing;  // whose they are
+    std::int64_t not_answered = 0;
+    std::string reason;  // of the last that was not answered
+  };
   awaitable<std::optional<Snapshot>> read(ContractKey contract, Standard standard, std::string after);
   awaitable<> ask_contract(const Snapshot& snapshot, const std::string& address, VerifiedPage& page);
+  awaitable<Asked> ask(std::vector<const FlowInput*> flows, std::string address, std::int64_t block,
+                       std::size_t endpoint);
   // The endpoint whose branch has the block; otherwise why there is none.
   awaitable<std::expected<std::size_t, std::string>> endpoint_with(const ScanPoint& point, evm::Endpoint endpoint);
 
