@@ -109,6 +109,28 @@ TEST_F(Timelocks, history_before_the_import_is_found_from_the_deployment_on) {
   EXPECT_EQ(json::parse(shown.body).at("history").at("complete").as_bool(), true) << shown.body;
 }
 
+// Earlier events could change the numbers of generations that were announced.
+TEST_F(Timelocks, a_history_does_not_begin_earlier_once_changes_were_announced) {
+  start();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  cluster_->mine(3);
+  const auto begin = cluster_->head();
+  import(timelock.address(), {{"fromBlock", begin}});
+  const auto scan_from = [&](std::int64_t block) {
+    return ask({.method = "PATCH",
+                .url = cluster_->node(0).url("/api/v1/timelocks/31337/" + timelock.address()),
+                .key = cluster_->key(),
+                .body = json::serialize(json::object{{"fromBlock", block}})});
+  };
+  EXPECT_EQ(scan_from(begin - 1).status, 200);
+  timelock.schedule({recipient(1)}, salt(1), 1'000);
+  ASSERT_TRUE(becomes(OpenZeppelinTimelock::id({recipient(1)}, salt(1)), "waiting")) << describe();
+  const auto refused = scan_from(begin - 2);
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_NE(refused.body.find("history_announced"), std::string::npos) << refused.body;
+  EXPECT_EQ(scan_from(begin - 1).status, 200);
+}
+
 TEST_F(Timelocks, what_is_no_timelock_is_refused_with_what_was_tried) {
   start();
   const auto answer = cluster_->post(0, "/api/v1/timelocks", {{"chainId", 31337}, {"address", recipient(1)}});

@@ -14,7 +14,7 @@
 CREATE TABLE timelock_scan (
   chain_id        bigint      PRIMARY KEY CHECK (chain_id > 0),
   block_number    bigint      NOT NULL CHECK (block_number >= 0),  -- the last block that was scanned
-  block_hash      text        COLLATE "C" NOT NULL,
+  block_hash      text        COLLATE "C" NOT NULL CHECK (block_hash <> ''),
   block_timestamp timestamptz NOT NULL,
   contracts       bigint      NOT NULL DEFAULT 0,  -- grows when a contract is added or its history is scanned again
   reorgs          bigint      NOT NULL DEFAULT 0,  -- grows with each reorg

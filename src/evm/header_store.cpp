@@ -43,6 +43,19 @@ constexpr Statement kPrune{"chain_header_prune", R"(
    WHERE h.chain_id = $1
      AND h.hash = old.hash)"};
 
+// The limit ends the recursion.
+constexpr Statement kAncestors{"chain_header_ancestors", R"(
+  WITH RECURSIVE line AS (
+    SELECT hash, number, parent_hash, block_time, base_fee
+      FROM chain_header
+     WHERE chain_id = $1
+       AND hash = $2
+     UNION ALL
+    SELECT h.hash, h.number, h.parent_hash, h.block_time, h.base_fee
+      FROM line AS l
+      JOIN chain_header AS h ON h.chain_id = $1 AND h.hash = l.parent_hash AND h.number = l.number - 1)
+  SELECT * FROM line LIMIT $3)"};
+
 BlockHeader read_header(const pg::Row& row) {
   BlockHeader header;
   header.number = row.get<std::int64_t>("number");
@@ -55,6 +68,13 @@ BlockHeader read_header(const pg::Row& row) {
     header.base_fee = std::move(*parsed);
   }
   return header;
+}
+
+std::vector<BlockHeader> read_headers(const pg::ResultSet& rows) {
+  std::vector<BlockHeader> headers;
+  headers.reserve(static_cast<std::size_t>(rows.size()));
+  for (const auto row : rows) headers.push_back(read_header(row));
+  return headers;
 }
 
 }  // namespace
@@ -78,11 +98,12 @@ awaitable<> PgHeaderStore::save(std::int64_t chain_id, std::vector<BlockHeader> 
 
 awaitable<std::vector<BlockHeader>> PgHeaderStore::recent(std::int64_t chain_id, std::int64_t from_number,
                                                           std::size_t limit) {
-  const auto rows = co_await pool_.query(kRecent, chain_id, from_number, std::uint64_t{limit});
-  std::vector<BlockHeader> headers;
-  headers.reserve(static_cast<std::size_t>(rows.size()));
-  for (const auto row : rows) headers.push_back(read_header(row));
-  co_return headers;
+  co_return read_headers(co_await pool_.query(kRecent, chain_id, from_number, std::uint64_t{limit}));
+}
+
+awaitable<std::vector<BlockHeader>> PgHeaderStore::ancestors(std::int64_t chain_id, std::string hash,
+                                                             std::size_t limit) {
+  co_return read_headers(co_await pool_.query(kAncestors, chain_id, hash, std::uint64_t{limit}));
 }
 
 awaitable<std::optional<std::int64_t>> PgHeaderStore::newest(std::int64_t chain_id) {

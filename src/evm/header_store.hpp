@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "evm/chain_connector.hpp"
@@ -41,6 +42,9 @@ class PgHeaderStore final : public HeaderStore {
                                              std::size_t limit) override;
   awaitable<std::optional<std::int64_t>> newest(std::int64_t chain_id) override;
   awaitable<std::size_t> prune(std::int64_t chain_id, std::int64_t below_number, std::size_t limit) override;
+
+  // The header with this hash and its ancestors, newest first, as far as they are stored, at most `limit`.
+  awaitable<std::vector<BlockHeader>> ancestors(std::int64_t chain_id, std::string hash, std::size_t limit);
 
  private:
   pg::Pool& pool_;

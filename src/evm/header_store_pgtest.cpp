@@ -46,6 +46,26 @@ TEST(header_store, returns_the_headers_that_were_saved) {
   });
 }
 
+TEST(header_store, ancestors_follow_one_branch_as_far_as_it_is_stored) {
+  const test::TestDatabase db(test::Template::kMigrated);
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    PgHeaderStore store(pool);
+    co_await store.save(kChain, run(5, 20));
+    auto fork = run(11, 14, 'b');
+    fork.front().parent_hash = hash(10, 'a');
+    co_await store.save(kChain, fork);
+    const auto line = co_await store.ancestors(kChain, hash(14, 'b'), 100);
+    std::vector<std::string> hashes;
+    for (const auto& one : line) hashes.push_back(one.hash);
+    std::vector<std::string> expected;
+    for (auto n = 14; n >= 5; --n) expected.push_back(hash(n, n > 10 ? 'b' : 'a'));
+    EXPECT_EQ(hashes, expected);
+    EXPECT_EQ((co_await store.ancestors(kChain, hash(14, 'b'), 3)).size(), 3U);
+    EXPECT_TRUE((co_await store.ancestors(kChain, hash(30, 'a'), 3)).empty());
+    EXPECT_TRUE((co_await store.ancestors(kChain + 1, hash(14, 'b'), 3)).empty());
+  });
+}
+
 TEST(header_store, an_empty_list_may_be_saved) {
   with_store([](HeaderStore& store) -> awaitable<> {
     co_await store.save(kChain, {});

@@ -101,6 +101,9 @@ constexpr ErrorCode kCodes[] = {
     {"request_timeout", 408, "The request did not arrive in time.", "Send it again."},
 
     {"audit_running", 409, "An audit is already running on this node.", "Try again after `Retry-After`."},
+    {"history_announced", 409,
+     "Changes of the contract were announced, and a lower `fromBlock` could change the number of a generation.",
+     "Nothing happened. Remove the contract and import it with this `fromBlock`."},
     {"idempotency_conflict", 409, "This idempotency key was used for another request. `transferId` names its transfer.",
      "Use a new key for a new request."},
     {"managed_signer", 409, "JSON-RPC: raw bytes of a signer whose nonces Fencepost assigns.",

@@ -42,6 +42,14 @@ awaitable<Result<Found>> look_at(evm::Chain& chain, ImportRequest request) {
   co_return found;
 }
 
+Error history_announced() {
+  return conflict(
+             "history_announced",
+             "fromBlock: changes of this contract were announced, and an earlier event could change the number of a "
+             "generation among them. Remove the contract and import it with this fromBlock.")
+      .with("field", "fromBlock");
+}
+
 }  // namespace
 
 const TimelockService::ChainPart* TimelockService::part(std::int64_t chain_id) const {
@@ -93,9 +101,11 @@ awaitable<Result<Timelock>> TimelockService::get(ContractKey key) {
 }
 
 awaitable<Result<Timelock>> TimelockService::change(ContractKey key, Changes changes) {
-  if (!co_await find_timelock(pool(), key)) co_return fail(no_such_timelock());
+  const auto known = co_await find_timelock(pool(), key);
+  if (!known) co_return fail(no_such_timelock());
   if (changes.from_block) {
     if (!co_await restart_history(pool(), key, *changes.from_block)) {
+      if (*changes.from_block < known->from_block) co_return fail(history_announced());
       co_return fail(invalid("bad_from_block", "fromBlock: the chain was not scanned up to this block yet")
                          .with("field", "fromBlock"));
     }

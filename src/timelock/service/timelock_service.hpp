@@ -42,7 +42,7 @@ class TimelockService {
   // Errors, also below: kNotFound `no_such_timelock`.
   awaitable<Result<Timelock>> get(ContractKey key);
   // nullopt of a member: unchanged. A new from_block scans the history again, from there. Errors: also kInvalid
-  // `bad_from_block`.
+  // `bad_from_block`; kConflict `history_announced`.
   struct Changes {
     std::optional<std::string> remark;
     std::optional<std::int64_t> from_block;

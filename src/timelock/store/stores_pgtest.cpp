@@ -66,7 +66,8 @@ TEST_F(TimelockStores, each_change_of_the_set_of_contracts_voids_what_a_scanner_
       co_return now.contracts > std::exchange(before, now).contracts;
     };
     const std::string other = "0x00000000000000000000000000000000000c0de1";
-    const auto added = co_await insert_timelock(pool, contract(Standard::kOpenZeppelin, other), {.number = 99});
+    const auto added = co_await insert_timelock(pool, contract(Standard::kOpenZeppelin, other),
+                                                {.number = 99, .hash = kHash, .timestamp = 0});
     EXPECT_EQ(added->history_last, 7) << "its history ends where the chain was scanned to, not at its own head";
     EXPECT_TRUE(co_await voided());
     EXPECT_FALSE(co_await insert_timelock(pool, contract(), head)) << "it is watched already";
@@ -87,7 +88,8 @@ TEST_F(TimelockStores, a_range_of_history_is_noted_for_all_of_its_contracts_or_f
   test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
     const std::string other = "0x00000000000000000000000000000000000c0de1";
     co_await insert_timelock(pool, contract(), {.number = 100, .hash = kHash, .timestamp = 70});
-    co_await insert_timelock(pool, contract(Standard::kOpenZeppelin, other), {.number = 100});
+    co_await insert_timelock(pool, contract(Standard::kOpenZeppelin, other),
+                             {.number = 100, .hash = kHash, .timestamp = 70});
     const HistoryRange range{.addresses = {kContract, other}, .first = 0, .last = 100};
     const auto advance = [&](std::int64_t through) {
       return pg::transaction(pool,
@@ -145,6 +147,18 @@ TEST_F(TimelockStores, expiry_begins_after_the_last_second_of_grace_and_halted_c
     complete_history();
     co_await halt_contract(pool, 1, kContract, 5, "bad");
     EXPECT_EQ(co_await expired(1051), 0U);
+  });
+}
+
+TEST_F(TimelockStores, a_history_begins_earlier_only_while_nothing_was_announced) {
+  test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
+    auto later = contract();
+    later.from_block = 5;
+    co_await insert_timelock(pool, later, {.number = 7, .hash = kHash, .timestamp = 1000});
+    EXPECT_TRUE(co_await restart_history(pool, {1, kContract}, 4));
+    add_flow(1, 1000);
+    EXPECT_FALSE(co_await restart_history(pool, {1, kContract}, 3));
+    EXPECT_TRUE(co_await restart_history(pool, {1, kContract}, 4));
   });
 }
 

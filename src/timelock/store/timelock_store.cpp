@@ -138,7 +138,14 @@ constexpr Statement kRestartHistory{"timelock_history_restart", R"(
    WHERE t.chain_id = $1
      AND t.contract_address = $2
      AND s.chain_id = t.chain_id
-     AND s.block_number >= $3)"};
+     AND s.block_number >= $3
+     -- Earlier events may change the numbers of generations, and those that were announced must keep theirs.
+     AND ($3 >= t.from_block
+          OR NOT EXISTS (SELECT FROM timelock_transaction_flows AS f
+                          WHERE f.timelock_standard = t.standard
+                            AND f.chain_id = t.chain_id
+                            AND f.contract_address = t.contract_address
+                            AND f.told <> '{}')))"};
 
 constexpr Statement kRemove{"timelock_remove", "DELETE FROM timelock WHERE chain_id = $1 AND contract_address = $2"};
 constexpr Statement kRemoveCompoundEvents{

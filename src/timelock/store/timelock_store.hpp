@@ -72,7 +72,7 @@ awaitable<std::vector<Timelock>> list_timelocks(pg::Pool& pool, std::optional<st
 // False: there is no such contract.
 awaitable<bool> set_remark(pg::Pool& pool, ContractKey key, std::string remark);
 // Scans the history again, from `from_block` to the chain's scanned block. False also if that is lower: a history
-// without blocks would never be complete.
+// without blocks would never be complete. And if `from_block` is below the contract's first, and flows were announced.
 awaitable<bool> restart_history(pg::Pool& pool, ContractKey key, std::int64_t from_block);
 // Removes the contract, its flows and its events.
 awaitable<bool> remove_timelock(pg::Pool& pool, ContractKey key);

@@ -8,8 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kEventsAtOnce = 2'000;  // in one transaction
-
 Contracts contracts_in(const HistoryRange& range, const std::vector<Watched>& watched) {
   Contracts out;
   for (const auto& contract : watched) {
@@ -18,13 +16,6 @@ Contracts contracts_in(const HistoryRange& range, const std::vector<Watched>& wa
     }
   }
   return out;
-}
-
-// How many of the events from `begin` on belong into one transaction: it ends where a block ends.
-std::size_t end_of_part(const std::vector<RawEvent>& events, std::size_t begin) {
-  auto end = std::min(begin + kEventsAtOnce, events.size());
-  while (end < events.size() && events[end].position.block_number == events[end - 1].position.block_number) ++end;
-  return end;
 }
 
 }  // namespace
@@ -95,30 +86,26 @@ awaitable<Worker::Next> HistoryScanner::scan(const ScanState& state, const std::
   auto blocks = value_or_throw(near ? co_await source_.by_hash(headers_between(window, range.first, last), group)
                                     : co_await source_.by_range(range.first, last, group));
   events_total_.Increment(static_cast<double>(blocks.events.size()));
-  auto& events = blocks.events;
-  for (std::size_t begin = 0;;) {
-    const auto end = end_of_part(events, begin);
-    const auto through = end == events.size() ? blocks.through.number : events[end].position.block_number - 1;
-    std::vector<RawEvent> part(std::make_move_iterator(events.begin() + static_cast<std::ptrdiff_t>(begin)),
-                               std::make_move_iterator(events.begin() + static_cast<std::ptrdiff_t>(end)));
-    const bool done = co_await commit(state, range, through, std::move(part));
-    if (!done || end == events.size()) co_return Worker::Next::kAgain;
-    begin = end;
-    range.first = through + 1;
+  while (blocks.events.size() > kEventsAtOnce) {
+    auto part = take_part(blocks);
+    if (!co_await commit(state, range, part)) co_return Worker::Next::kAgain;
+    range.first = part.through.number + 1;
   }
+  co_await commit(state, range, blocks);
+  co_return Worker::Next::kAgain;
 }
 
 // False: the contracts or the chain have changed meanwhile.
-awaitable<bool> HistoryScanner::commit(const ScanState& state, const HistoryRange& range, std::int64_t through,
-                                       std::vector<RawEvent> events) {
+awaitable<bool> HistoryScanner::commit(const ScanState& state, const HistoryRange& range, const ScannedBlocks& blocks) {
+  const auto through = blocks.through.number;
   const auto chain_id = parts_.chain.id();
   const auto body = [&](pg::Transaction& tx) -> awaitable<bool> {
     const auto now = co_await lock_scan(tx, chain_id, ScanLock::kShared);
     if (!now || now->reorgs != state.reorgs || now->point.number < through) co_return false;
     // The contracts first: flows that the events make may be announced if this completes their history.
     if (!co_await advance_history(tx, chain_id, range, through)) co_return false;
-    if (events.empty()) co_return true;
-    auto keys = co_await store_events(tx, chain_id, events);
+    if (blocks.events.empty()) co_return true;
+    auto keys = co_await store_events(tx, chain_id, blocks.events);
     const ChainView view{
         .block = now->point.number, .clock = now->point.timestamp, .confirmations = options_.confirmations};
     co_await processor_.process(tx, chain_id, std::move(keys), view);

@@ -30,8 +30,7 @@ class HistoryScanner {
  private:
   awaitable<Worker::Next> step();
   awaitable<Worker::Next> scan(const ScanState& state, const std::vector<Watched>& contracts, HistoryRange range);
-  awaitable<bool> commit(const ScanState& state, const HistoryRange& range, std::int64_t through,
-                         std::vector<RawEvent> events);
+  awaitable<bool> commit(const ScanState& state, const HistoryRange& range, const ScannedBlocks& blocks);
   void show(const std::vector<Watched>& contracts);
 
   ScannerParts parts_;

@@ -66,6 +66,19 @@ void sort(std::vector<evm::Log>& logs) {
 
 }  // namespace
 
+ScannedBlocks take_part(ScannedBlocks& blocks) {
+  auto& events = blocks.events;
+  auto end = events.begin() + static_cast<std::ptrdiff_t>(kEventsAtOnce);
+  const auto last = std::prev(end)->position.block_number;
+  end = std::find_if(end, events.end(), [&](const RawEvent& event) { return event.position.block_number != last; });
+  ScannedBlocks part;
+  part.events.assign(std::make_move_iterator(events.begin()), std::make_move_iterator(end));
+  events.erase(events.begin(), end);
+  const auto& event = part.events.back();
+  part.through = events.empty() ? blocks.through : ScanPoint{last, event.block_hash, event.block_timestamp};
+  return part;
+}
+
 LogSource::LogSource(evm::Chain& chain, Metrics& metrics)
     : chain_(chain),
       requests_total_(metrics.counter("timelock_log_requests_total", "Requests for logs", {{"chain", chain.name()}})),

@@ -35,6 +35,11 @@ struct ScannedBlocks {
   std::vector<RawEvent> events;  // in order
 };
 
+inline constexpr std::size_t kEventsAtOnce = 2'000;  // in one transaction
+
+// Takes the first events, at least kEventsAtOnce and whole blocks. Requires: there are more than kEventsAtOnce.
+ScannedBlocks take_part(ScannedBlocks& blocks);
+
 class LogSource {
  public:
   LogSource(evm::Chain& chain, Metrics& metrics);

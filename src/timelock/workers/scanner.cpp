@@ -1,9 +1,7 @@
 #include "timelock/workers/scanner.hpp"
 
 #include <algorithm>
-#include <unordered_map>
-
-#include <fmt/format.h>
+#include <iterator>
 
 #include "runtime/log.hpp"
 #include "timelock/service/contract_probe.hpp"
@@ -14,7 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kFlowsToldAtOnce = 500;  // in one transaction
-constexpr std::size_t kMaxStoredHeaders = 2'000;
 
 Contracts contracts_of(const std::vector<Watched>& watched) {
   Contracts out;
@@ -30,6 +27,7 @@ Scanner::Scanner(ScannerParts parts, const ScannerOptions& options, std::functio
       on_moved_(std::move(on_moved)),
       source_(parts_.chain, parts_.metrics),
       processor_(parts_.node),
+      planner_(parts_),
       scanned_block_(parts_.metrics.gauge("timelock_scanned_block", "The last block that was scanned for timelocks",
                                           {{"chain", parts_.chain.name()}})),
       lag_blocks_(parts_.metrics.gauge("timelock_scan_lag_blocks",
@@ -107,85 +105,46 @@ void Scanner::show(const ScanState& state, const std::vector<Watched>& contracts
 }
 
 awaitable<bool> Scanner::follow(const ScanState& state, const std::vector<Watched>& contracts) {
-  const auto next = co_await plan(state);
-  if (!next) co_return false;
-  planned_from_ = next->first;
-  auto blocks =
-      value_or_throw(next->headers.empty() ? co_await source_.by_range(next->first, next->last, contracts_of(contracts))
-                                           : co_await source_.by_hash(next->headers, contracts_of(contracts)));
+  auto plan = co_await planner_.plan(state.point);
+  if (planner_.behind()) co_await release_scan(parts_.database.pool(), parts_.chain.id(), parts_.node);
+  if (!plan) co_return false;
+  planned_from_ = plan->first;
+  auto blocks = co_await read(*plan, contracts);
   events_total_.Increment(static_cast<double>(blocks.events.size()));
-  co_return co_await commit(state, *next, std::move(blocks));
-}
-
-awaitable<std::optional<Scanner::Plan>> Scanner::plan(const ScanState& state) {
-  const auto& window = parts_.chain.follower().window();
-  if (window.empty()) co_return std::nullopt;
-  const auto& point = state.point;
-  const auto head = window.head()->number;
-  const auto bottom = window.bottom()->number;
-  if (point.number < bottom - 1) {
-    co_await check_old_block(point);
-    co_return Plan{.headers = {}, .first = point.number + 1, .last = bottom - 1, .fork = {}};
+  auto from = state;
+  while (!plan->fork && blocks.events.size() > kEventsAtOnce) {
+    auto part = take_part(blocks);
+    const auto through = part.through;
+    if (!co_await commit(from, *plan, std::move(part))) co_return true;
+    from.point = through;
   }
-  // The block before the window is on the branch if it is the parent of the first block in it.
-  const bool on_branch = point.number == bottom - 1 ? window.bottom()->parent_hash == point.hash
-                                                    : window.contains(point.number, point.hash).value_or(false);
-  if (!on_branch) co_return co_await plan_reorg(point);
-  if (point.number >= head) co_return std::nullopt;
-  const auto last = std::min(head, point.number + kBlocksAtOnce);
-  co_return Plan{
-      .headers = headers_between(window, point.number + 1, last), .first = point.number + 1, .last = last, .fork = {}};
+  co_await commit(from, *plan, std::move(blocks));
+  co_return true;  // if another node was faster: look again
 }
 
-// Walks from the scanned block to its ancestors, by the headers that any node has stored, down to one that is on the
-// branch. All blocks after the fork are scanned at once.
-awaitable<std::optional<Scanner::Plan>> Scanner::plan_reorg(const ScanPoint& point) {
-  const auto bottom = parts_.chain.follower().window().bottom()->number;
-  evm::PgHeaderStore store(parts_.database.pool());
-  std::unordered_map<std::string, evm::BlockHeader> known;
-  for (auto& header : co_await store.recent(parts_.chain.id(), bottom, kMaxStoredHeaders)) {
-    auto hash = header.hash;
-    known.emplace(std::move(hash), std::move(header));
+awaitable<ScannedBlocks> Scanner::read(const ScanPlan& plan, const std::vector<Watched>& contracts) {
+  if (!plan.has_range() && plan.headers.empty()) throw Exception(internal("empty_plan", "a scan of no blocks"));
+  const auto wanted = contracts_of(contracts);
+  ScannedBlocks all;
+  auto next = plan.first;
+  while (next <= plan.range_last) {
+    auto part = value_or_throw(co_await source_.by_range(next, plan.range_last, wanted));
+    next = part.through.number + 1;
+    all.through = part.through;
+    std::ranges::move(part.events, std::back_inserter(all.events));
+    if (!plan.fork) co_return all;
   }
-  const auto& window = parts_.chain.follower().window();  // it may have moved
-  if (window.empty()) co_return std::nullopt;
-  const auto head = window.head()->number;
-  auto number = point.number;
-  auto hash = point.hash;
-  auto fork = window.bottom()->number - 1;  // if the walk ends early: everything in the window is scanned again
-  while (number > window.bottom()->number) {
-    if (const auto on_branch = window.contains(number, hash); on_branch && *on_branch) {
-      if (number == head) co_return std::nullopt;  // the follower lags behind: this is the same branch
-      fork = number;
-      break;
-    }
-    const auto found = known.find(hash);
-    if (found == known.end()) {
-      if (number > head) co_return std::nullopt;  // nothing is known about that block yet
-      break;
-    }
-    hash = found->second.parent_hash;
-    --number;
+  if (plan.headers.empty()) co_return all;
+  if (plan.has_range() && all.through.hash != plan.headers.front().parent_hash) {
+    throw Exception(unavailable("chain_moved", "The chain has changed while it was read."));
   }
-  if (point.number > head && fork == head) co_return std::nullopt;
-  log::warn("a reorg: scanning for timelocks again",
-            {{"chain", parts_.chain.name()}, {"scanned", point.number}, {"fork", fork}, {"head", head}});
-  co_return Plan{.headers = headers_between(window, fork + 1, head), .first = fork + 1, .last = head, .fork = fork};
+  auto part = value_or_throw(co_await source_.by_hash(plan.headers, wanted));
+  all.through = part.through;
+  std::ranges::move(part.events, std::back_inserter(all.events));
+  co_return all;
 }
 
-// A block so far below the head does not change. If it has, nothing here is believed: perhaps the endpoint is on
-// another chain, or is still syncing.
-awaitable<> Scanner::check_old_block(const ScanPoint& point) {
-  const auto blocks = value_or_throw(co_await parts_.chain.connector().blocks(point.number, 1));
-  if (!blocks.empty() && blocks.front().header.hash == point.hash) co_return;
-  throw Exception(unavailable("deep_reorg",
-                              "The block up to which the chain was scanned is not on it any more, far below the head.")
-                      .with("chain", parts_.chain.name())
-                      .with("block", std::to_string(point.number))
-                      .with("hash", point.hash));
-}
-
-awaitable<bool> Scanner::commit(const ScanState& state, const Plan& plan, ScannedBlocks blocks) {
+awaitable<bool> Scanner::commit(const ScanState& state, const ScanPlan& plan, ScannedBlocks blocks) {
   const auto chain_id = parts_.chain.id();
   const auto body = [&](pg::Transaction& tx) -> awaitable<bool> {
     if (co_await lock_scan(tx, chain_id, ScanLock::kAlone) != state) co_return false;
@@ -208,7 +167,7 @@ awaitable<bool> Scanner::commit(const ScanState& state, const Plan& plan, Scanne
   };
   const bool done = co_await pg::transaction(parts_.database.pool(), body);
   if (done) on_moved_();
-  co_return true;  // if another node was faster: look again
+  co_return done;
 }
 
 // A contract that does not answer as a timelock any more, because it was destroyed or replaced, keeps its last rules.

@@ -1,15 +1,9 @@
 // Scans one chain for events of the watched contracts, block by block as they come. The history of contracts that were
 // added is scanned beside it (history_scanner.hpp).
 //
-// The scanner pulls. Each step reads the chain's row, compares its last block with the follower's window, and asks for
-// what comes next:
-//
-//   the last scanned block is     what happens
-//   on the branch                 the blocks after it are scanned, by hash
-//   on another branch             a reorg: the blocks after the fork are scanned, and the events of the old branch are
-//                                 orphaned, in one transaction, so that what merely moved is not taken back
-//   below the window              the node was down for long: ranges, until the window is reached
-//   above the head                the follower lags behind another node: wait. Unless the head is on another branch
+// The scanner pulls. Each step reads the chain's row, plans what comes next (scan_planner.hpp), asks the chain for it
+// and commits it. After a reorg, the events of the old branch are orphaned in the transaction that stores those of the
+// new one, so that what merely moved is not taken back.
 //
 // A failed step changes nothing and is tried again, with backoff: the place in the chain never passes what was not
 // stored. All nodes have a scanner; one works at a time, by a claim. What is written is compared with what was read
@@ -33,6 +27,7 @@
 #include "timelock/store/history_store.hpp"
 #include "timelock/store/scan_store.hpp"
 #include "timelock/workers/log_source.hpp"
+#include "timelock/workers/scan_planner.hpp"
 #include "timelock/workers/scanner_parts.hpp"
 
 namespace fencepost::timelock {
@@ -49,21 +44,12 @@ class Scanner {
   void wake() { worker_.wake(); }
 
  private:
-  // The blocks to scan next.
-  struct Plan {
-    std::vector<evm::BlockHeader> headers;  // by hash; empty: by range
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-    std::optional<std::int64_t> fork;  // a reorg: the last block that both branches share
-  };
-
   awaitable<Worker::Next> step();
   awaitable<bool> work(const ScanState& state);
   awaitable<bool> follow(const ScanState& state, const std::vector<Watched>& contracts);
-  awaitable<std::optional<Plan>> plan(const ScanState& state);
-  awaitable<std::optional<Plan>> plan_reorg(const ScanPoint& point);
-  awaitable<> check_old_block(const ScanPoint& point);
-  awaitable<bool> commit(const ScanState& state, const Plan& plan, ScannedBlocks blocks);
+  awaitable<ScannedBlocks> read(const ScanPlan& plan, const std::vector<Watched>& contracts);
+  // False: another node was faster, or the contracts have changed.
+  awaitable<bool> commit(const ScanState& state, const ScanPlan& plan, ScannedBlocks blocks);
   awaitable<bool> tell(const ScanState& state);
   awaitable<> read_rules(const std::vector<Watched>& contracts);
   void show(const ScanState& state, const std::vector<Watched>& contracts);
@@ -74,6 +60,7 @@ class Scanner {
   std::function<void()> on_moved_;
   LogSource source_;
   EventProcessor processor_;
+  ScanPlanner planner_;
   std::int64_t planned_from_ = 0;  // the first block of the last plan
   bool failing_ = true;            // the chain's row may say that a step failed, perhaps on another node
   Metrics::Gauge& scanned_block_;
