@@ -81,9 +81,9 @@ TEST(evm_logs, logs_are_found_by_block_and_by_range) {
     const auto empty = co_await from.mine();
     co_await from.send(second);
     const auto later = co_await from.mine();
-    const std::vector<std::string> both{first, second};
+    const LogFilter both{{first, second}, {}};
 
-    const auto of_first = co_await chain.logs_in_block(busy.header.hash, {first}, busy.endpoint);
+    const auto of_first = co_await chain.logs_in_block(busy.header.hash, LogFilter{{first}, {kTopic}}, busy.endpoint);
     EXPECT_THAT(places(*of_first), ElementsAre(std::pair(2, 0), std::pair(2, 2)));
     const auto& log = of_first->back();
     EXPECT_EQ(log.address, first);

@@ -73,6 +73,12 @@ struct Log {
   friend bool operator==(const Log&, const Log&) = default;
 };
 
+// Which logs are asked for.
+struct LogFilter {
+  std::vector<std::string> addresses;  // at least one, in stored form; nodes refuse more than some hundred
+  std::vector<std::string> topics;     // the log's first topic is one of these; empty: any
+};
+
 // The logs of a range of blocks, as one endpoint has them.
 struct Logs {
   std::vector<Log> logs;  // sorted by block and index
@@ -138,16 +144,16 @@ class ChainConnector {
   // The number of the newest block, and the endpoint that has it.
   virtual awaitable<Result<HeadNumber>> head_number(Endpoint endpoint = {}) = 0;
 
-  // The logs of the contracts in that very block, sorted by index. `bad_rpc_result` when the endpoint does not have the
-  // block: an empty answer would look like a block without logs. Requires, also for logs_in_range: at least one
-  // address, in stored form; nodes refuse more than some hundred.
-  virtual awaitable<Result<std::vector<Log>>> logs_in_block(std::string block_hash, std::vector<std::string> addresses,
+  // The logs in that very block, sorted by index. `bad_rpc_result` when the endpoint does not have the block: an empty
+  // answer would look like a block without logs. Also for logs_in_range: a log of another contract is
+  // `bad_rpc_result`, one with another first topic is left out, since some endpoints ignore topics.
+  virtual awaitable<Result<std::vector<Log>>> logs_in_block(std::string block_hash, LogFilter filter,
                                                             Endpoint endpoint = {}) = 0;
-  // The logs of the contracts in the blocks first … last, by one request. An endpoint that has not reached `last`
+  // The logs in the blocks first … last, by one request. An endpoint that has not reached `last`
   // answers with what it has and no error: call head_number first, and pass the endpoint that gave it. An error may
   // mean that the range is too large (evm/logs/log_refusal.hpp).
-  virtual awaitable<Result<Logs>> logs_in_range(std::int64_t first, std::int64_t last,
-                                                std::vector<std::string> addresses, Endpoint endpoint = {}) = 0;
+  virtual awaitable<Result<Logs>> logs_in_range(std::int64_t first, std::int64_t last, LogFilter filter,
+                                                Endpoint endpoint = {}) = 0;
 
   // The receipts of the `tx_hashes` that are in the block, in any order; each is checked to name that block. A missing
   // receipt means that the endpoint does not see the transaction in that block, or no longer has the block.

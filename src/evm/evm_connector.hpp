@@ -32,9 +32,9 @@ class EvmConnector final : public ChainConnector {
   awaitable<std::vector<Result<std::optional<BlockHeader>>>> headers_by_hash(std::vector<std::string> hashes,
                                                                              Endpoint endpoint) override;
   awaitable<Result<HeadNumber>> head_number(Endpoint endpoint) override;
-  awaitable<Result<std::vector<Log>>> logs_in_block(std::string block_hash, std::vector<std::string> addresses,
+  awaitable<Result<std::vector<Log>>> logs_in_block(std::string block_hash, LogFilter filter,
                                                     Endpoint endpoint) override;
-  awaitable<Result<Logs>> logs_in_range(std::int64_t first, std::int64_t last, std::vector<std::string> addresses,
+  awaitable<Result<Logs>> logs_in_range(std::int64_t first, std::int64_t last, LogFilter filter,
                                         Endpoint endpoint) override;
   awaitable<Result<std::vector<Receipt>>> receipts_in_block(std::string block_hash, std::vector<std::string> tx_hashes,
                                                             std::size_t endpoint) override;
@@ -63,9 +63,8 @@ class EvmConnector final : public ChainConnector {
 
  private:
   awaitable<Result<RpcValue>> ask(std::string method, boost::json::array params, Endpoint endpoint);
-  // eth_getLogs with a filter for those contracts and the given blocks. Throws Exception `no_addresses`.
-  awaitable<Result<RpcValue>> ask_logs(boost::json::object blocks, const std::vector<std::string>& addresses,
-                                       Endpoint endpoint);
+  // eth_getLogs for the given blocks. Throws Exception `no_addresses`.
+  awaitable<Result<RpcValue>> ask_logs(boost::json::object blocks, const LogFilter& filter, RpcCallOptions options);
   // A single call is not sent as a batch: not every server accepts batches.
   awaitable<std::vector<Result<RpcValue>>> ask_all(std::vector<RpcCall> calls, Endpoint endpoint);
   // Without a bloom on a chain whose blooms do not cover all logs.

@@ -13,10 +13,6 @@ namespace {
 // Nodes end a query for logs by themselves, mostly after 10 seconds, and that answer says that the range is too large.
 constexpr std::chrono::milliseconds kLogsTimeout{30'000};
 
-AddressSet address_set(const std::vector<std::string>& addresses) {
-  return {addresses.begin(), addresses.end()};
-}
-
 Result<std::optional<BlockHeader>> header_of(Result<std::optional<Block>> block) {
   if (!block) return fail(std::move(block.error()));
   if (!*block) return std::nullopt;
@@ -46,24 +42,29 @@ awaitable<Result<HeadNumber>> EvmConnector::head_number(Endpoint endpoint) {
   co_return HeadNumber{*number, answer->endpoint()};
 }
 
-awaitable<Result<RpcValue>> EvmConnector::ask_logs(boost::json::object blocks,
-                                                   const std::vector<std::string>& addresses, Endpoint endpoint) {
+awaitable<Result<RpcValue>> EvmConnector::ask_logs(boost::json::object blocks, const LogFilter& filter,
+                                                   RpcCallOptions options) {
   // To a node, no address means the logs of all contracts.
-  if (addresses.empty()) throw Exception(internal("no_addresses", "logs are asked for without a contract"));
-  blocks["address"] = boost::json::array(addresses.begin(), addresses.end());
+  if (filter.addresses.empty()) throw Exception(internal("no_addresses", "logs are asked for without a contract"));
+  blocks["address"] = boost::json::array(filter.addresses.begin(), filter.addresses.end());
+  if (!filter.topics.empty()) {
+    boost::json::array places;
+    places.emplace_back(boost::json::array(filter.topics.begin(), filter.topics.end()));
+    blocks["topics"] = std::move(places);
+  }
   RpcCall question{"eth_getLogs", {std::move(blocks)}};
-  RpcCallOptions options;
-  options.endpoint = endpoint;
   options.timeout = std::max(kLogsTimeout, rpc_.timeout());
   co_return co_await rpc_.call(std::move(question), options);
 }
 
-awaitable<Result<std::vector<Log>>> EvmConnector::logs_in_block(std::string block_hash,
-                                                                std::vector<std::string> addresses, Endpoint endpoint) {
+awaitable<Result<std::vector<Log>>> EvmConnector::logs_in_block(std::string block_hash, LogFilter filter,
+                                                                Endpoint endpoint) {
   boost::json::object blocks{{"blockHash", block_hash}};
-  auto answer = co_await ask_logs(std::move(blocks), addresses, endpoint);
+  RpcCallOptions options;
+  options.endpoint = endpoint;
+  auto answer = co_await ask_logs(std::move(blocks), filter, options);
   if (!answer) co_return fail(std::move(answer.error()));
-  auto logs = parse_block_logs(*answer, block_hash, address_set(addresses));
+  auto logs = parse_block_logs(*answer, block_hash, filter);
   if (!logs || !logs->empty()) co_return logs;
   // Some nodes have no logs for a block that they do not have, instead of an error.
   const auto block = co_await block_by_hash(block_hash, answer->endpoint());
@@ -75,12 +76,15 @@ awaitable<Result<std::vector<Log>>> EvmConnector::logs_in_block(std::string bloc
   co_return logs;
 }
 
-awaitable<Result<Logs>> EvmConnector::logs_in_range(std::int64_t first, std::int64_t last,
-                                                    std::vector<std::string> addresses, Endpoint endpoint) {
+awaitable<Result<Logs>> EvmConnector::logs_in_range(std::int64_t first, std::int64_t last, LogFilter filter,
+                                                    Endpoint endpoint) {
   boost::json::object blocks{{"fromBlock", detail::hex(first)}, {"toBlock", detail::hex(last)}};
-  auto answer = co_await ask_logs(std::move(blocks), addresses, endpoint);
+  RpcCallOptions options;
+  options.endpoint = endpoint;
+  options.bare_limit_is_answer = last > first;  // one block cannot be split: then it can only be a quota
+  auto answer = co_await ask_logs(std::move(blocks), filter, options);
   if (!answer) co_return fail(std::move(answer.error()));
-  auto logs = parse_range_logs(*answer, first, last, address_set(addresses));
+  auto logs = parse_range_logs(*answer, first, last, filter);
   if (!logs) co_return fail(std::move(logs.error()));
   co_return Logs{std::move(*logs), answer->endpoint()};
 }

@@ -22,6 +22,10 @@ using EvmConnectorLogsTest = testing::ConnectorTest;
 const std::string kTimelock = "0x" + std::string(40, 'a');
 const std::string kOther = "0x" + std::string(40, 'b');
 
+LogFilter only(std::vector<std::string> addresses) {
+  return {.addresses = std::move(addresses), .topics = {}};
+}
+
 json log(std::int64_t block_number, std::int64_t index, const std::string& address = kTimelock) {
   return {{"address", address},
           {"topics", boost::json::array{hash(9, 'd')}},
@@ -48,14 +52,34 @@ TEST_F(EvmConnectorLogsTest, logs_are_asked_for_by_block_hash_and_contract) {
     return boost::json::array{log(7, 3), log(7, 1, kOther)};
   });
   connect({node.url()});
-  const auto logs = run(chain_().logs_in_block(hash(7), {kTimelock, kOther}));
+  const auto logs = run(chain_().logs_in_block(hash(7), only({kTimelock, kOther})));
   ASSERT_TRUE(logs) << logs.error().to_string();
   ASSERT_EQ(logs->size(), 2U);
   EXPECT_EQ(logs->at(0).log_index, 1);
   EXPECT_EQ(logs->at(0).address, kOther);
   EXPECT_EQ(logs->at(1).tx_hash, hash(3, 'c'));
-  EXPECT_EQ(run(chain_().logs_in_block(hash(7), {kTimelock})).error().code, "bad_rpc_result")
+  EXPECT_EQ(run(chain_().logs_in_block(hash(7), only({kTimelock}))).error().code, "bad_rpc_result")
       << "the answer has a log of a contract that was not asked for";
+}
+
+TEST_F(EvmConnectorLogsTest, logs_are_asked_for_by_their_first_topic_and_others_are_left_out) {
+  Node node([](const std::string&, const boost::json::array& params) -> json {
+    const auto& topics = params.at(0).at("topics").as_array();
+    EXPECT_EQ(topics.size(), 1U) << "one place, with the topics that may be there";
+    EXPECT_EQ(topics.at(0).as_array().size(), 2U);
+    auto other = log(7, 2);
+    other.as_object()["topics"] = boost::json::array{hash(8, 'd')};
+    auto anonymous = log(7, 3);
+    anonymous.as_object()["topics"] = boost::json::array{};
+    return boost::json::array{log(7, 1), other, anonymous};
+  });
+  connect({node.url()});
+  const LogFilter filter{.addresses = {kTimelock}, .topics = {hash(7, 'd'), hash(9, 'd')}};
+  const auto in_block = run(chain_().logs_in_block(hash(7), filter));
+  ASSERT_TRUE(in_block) << in_block.error().to_string();
+  ASSERT_EQ(in_block->size(), 1U) << "an endpoint that ignores topics";
+  EXPECT_EQ(in_block->front().log_index, 1);
+  EXPECT_EQ(run(chain_().logs_in_range(7, 8, filter)).value().logs, *in_block);
 }
 
 TEST_F(EvmConnectorLogsTest, no_logs_are_believed_only_of_an_endpoint_that_has_the_block) {
@@ -67,9 +91,9 @@ TEST_F(EvmConnectorLogsTest, no_logs_are_believed_only_of_an_endpoint_that_has_t
     return has_block ? testing::block(7) : json(nullptr);
   });
   connect({node.url()});
-  EXPECT_THAT(run(chain_().logs_in_block(hash(7), {kTimelock})).value(), IsEmpty());
+  EXPECT_THAT(run(chain_().logs_in_block(hash(7), only({kTimelock}))).value(), IsEmpty());
   has_block = false;
-  const auto logs = run(chain_().logs_in_block(hash(7), {kTimelock}));
+  const auto logs = run(chain_().logs_in_block(hash(7), only({kTimelock})));
   ASSERT_FALSE(logs) << "a node that lags has no logs of the block, either";
   EXPECT_EQ(logs.error().code, "bad_rpc_result");
   EXPECT_THAT(logs.error().message, HasSubstr("does not have the block"));
@@ -82,7 +106,7 @@ TEST_F(EvmConnectorLogsTest, the_block_behind_no_logs_is_looked_up_at_the_endpoi
   });
   Node whole([](const std::string&, const boost::json::array&) -> json { return testing::block(7); });
   connect({quota.url(), lagging.url(), whole.url()});
-  EXPECT_EQ(run(chain_().logs_in_block(hash(7), {kTimelock})).error().code, "bad_rpc_result");
+  EXPECT_EQ(run(chain_().logs_in_block(hash(7), only({kTimelock}))).error().code, "bad_rpc_result");
   EXPECT_THAT(whole.take_requests(), IsEmpty());
 }
 
@@ -95,13 +119,13 @@ TEST_F(EvmConnectorLogsTest, a_range_comes_sorted_and_with_its_endpoint) {
     return boost::json::array{log(16, 0), log(5, 2), log(5, 1)};
   });
   connect({first.url(), second.url()});
-  const auto found = run(chain_().logs_in_range(5, 16, {kTimelock}));
+  const auto found = run(chain_().logs_in_range(5, 16, only({kTimelock})));
   ASSERT_TRUE(found) << found.error().to_string();
   EXPECT_EQ(found->endpoint, 1U);
   std::vector<std::pair<std::int64_t, std::int64_t>> places;
   for (const auto& one : found->logs) places.emplace_back(one.block_number, one.log_index);
   EXPECT_THAT(places, ElementsAre(std::pair(5, 1), std::pair(5, 2), std::pair(16, 0)));
-  EXPECT_EQ(run(chain_().logs_in_range(5, 15, {kTimelock, kOther}, 1)).error().code, "bad_rpc_result");
+  EXPECT_EQ(run(chain_().logs_in_range(5, 15, only({kTimelock, kOther}), 1)).error().code, "bad_rpc_result");
 }
 
 TEST_F(EvmConnectorLogsTest, a_refused_range_is_the_answer_of_the_first_endpoint) {
@@ -110,7 +134,7 @@ TEST_F(EvmConnectorLogsTest, a_refused_range_is_the_answer_of_the_first_endpoint
   });
   Node other([](const std::string&, const boost::json::array&) -> json { return boost::json::array{}; });
   connect({limited.url(), other.url()});
-  const auto refused = run(chain_().logs_in_range(5, 16, {kTimelock}));
+  const auto refused = run(chain_().logs_in_range(5, 16, only({kTimelock})));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "rpc_error");
   EXPECT_TRUE(is_range_too_large(refused.error()));
@@ -124,18 +148,34 @@ TEST_F(EvmConnectorLogsTest, a_quota_is_no_answer_about_the_range) {
     throw Refusal{-32005, "daily request count exceeded, request rate limited"};
   });
   connect({limited.url()});
-  const auto refused = run(chain_().logs_in_range(5, 16, {kTimelock}));
+  const auto refused = run(chain_().logs_in_range(5, 16, only({kTimelock})));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "rpc_unavailable");
   EXPECT_FALSE(is_range_too_large(refused.error()));
   EXPECT_EQ(chain_().endpoint_status(0).consecutive_failures, 1U);
 }
 
+TEST_F(EvmConnectorLogsTest, a_limit_without_words_is_about_a_range_of_blocks_and_a_quota_at_one_block) {
+  Node limited([](const std::string&, const boost::json::array&) -> json { throw Refusal{-32005, "limit exceeded"}; });
+  connect({limited.url()});
+  const auto range = run(chain_().logs_in_range(5, 6, only({kTimelock})));
+  ASSERT_FALSE(range);
+  EXPECT_TRUE(is_range_too_large(range.error()));
+  EXPECT_EQ(chain_().endpoint_status(0).consecutive_failures, 0U) << "the endpoint is well";
+  for (const auto& error : {run(chain_().logs_in_range(5, 5, only({kTimelock}))).error(),
+                            run(chain_().logs_in_block(hash(5), only({kTimelock}))).error()}) {
+    EXPECT_EQ(error.code, "rpc_unavailable");
+    EXPECT_FALSE(is_range_too_large(error));
+  }
+  EXPECT_EQ(chain_().endpoint_status(0).consecutive_failures, 2U);
+  EXPECT_EQ(run(chain_().gas_price()).error().code, "rpc_unavailable");
+}
+
 TEST_F(EvmConnectorLogsTest, logs_of_all_contracts_are_never_asked_for) {
   Node node([](const std::string&, const boost::json::array&) -> json { return boost::json::array{}; });
   connect({node.url()});
-  EXPECT_THROW(EXPECT_FALSE(run(chain_().logs_in_range(1, 2, {}))), Exception);
-  EXPECT_THROW(EXPECT_FALSE(run(chain_().logs_in_block(hash(1), {}))), Exception);
+  EXPECT_THROW(EXPECT_FALSE(run(chain_().logs_in_range(1, 2, only({})))), Exception);
+  EXPECT_THROW(EXPECT_FALSE(run(chain_().logs_in_block(hash(1), only({})))), Exception);
   EXPECT_THAT(node.take_requests(), IsEmpty());
 }
 

@@ -97,7 +97,7 @@ class FakeChain : public ChainConnector {
     if (!endpoint || nodes[*endpoint].down) co_return fail(unavailable("rpc_unavailable", "no endpoint answered"));
     co_return HeadNumber{nodes[*endpoint].chain.back().header.number, *endpoint};
   }
-  awaitable<Result<std::vector<Log>>> logs_in_block(std::string block_hash, std::vector<std::string> addresses,
+  awaitable<Result<std::vector<Log>>> logs_in_block(std::string block_hash, LogFilter filter,
                                                     Endpoint endpoint) override {
     if (!endpoint) endpoint = preferred();
     if (!endpoint || nodes[*endpoint].down) co_return fail(unavailable("rpc_unavailable", "no endpoint answered"));
@@ -106,13 +106,13 @@ class FakeChain : public ChainConnector {
         node.chain.end()) {
       co_return fail(unavailable("bad_rpc_result", "the endpoint does not have the block"));
     }
-    co_return logs_of(node, addresses, [&](const Log& log) { return log.block_hash == block_hash; });
+    co_return logs_of(node, filter, [&](const Log& log) { return log.block_hash == block_hash; });
   }
-  awaitable<Result<Logs>> logs_in_range(std::int64_t first, std::int64_t last, std::vector<std::string> addresses,
+  awaitable<Result<Logs>> logs_in_range(std::int64_t first, std::int64_t last, LogFilter filter,
                                         Endpoint endpoint) override {
     if (!endpoint) endpoint = preferred();
     if (!endpoint || nodes[*endpoint].down) co_return fail(unavailable("rpc_unavailable", "no endpoint answered"));
-    auto logs = logs_of(nodes[*endpoint], addresses,
+    auto logs = logs_of(nodes[*endpoint], filter,
                         [&](const Log& log) { return log.block_number >= first && log.block_number <= last; });
     co_return Logs{std::move(logs), *endpoint};
   }
@@ -168,12 +168,15 @@ class FakeChain : public ChainConnector {
 
  private:
   template <class Wanted>
-  static std::vector<Log> logs_of(const Node& node, const std::vector<std::string>& addresses, Wanted wanted) {
+  static std::vector<Log> logs_of(const Node& node, const LogFilter& filter, Wanted wanted) {
     std::vector<Log> found;
     for (const auto& log : node.logs) {
       const auto number = static_cast<std::size_t>(log.block_number);
       if (number >= node.chain.size() || node.chain[number].header.hash != log.block_hash) continue;
-      if (wanted(log) && std::ranges::find(addresses, log.address) != addresses.end()) found.push_back(log);
+      if (!wanted(log) || std::ranges::find(filter.addresses, log.address) == filter.addresses.end()) continue;
+      const auto first = log.topics.empty() ? std::string() : log.topics.front();
+      const bool other = std::ranges::find(filter.topics, first) == filter.topics.end();
+      if (filter.topics.empty() || !other) found.push_back(log);
     }
     std::ranges::sort(found, {}, [](const Log& log) { return std::pair(log.block_number, log.log_index); });
     return found;

@@ -210,7 +210,7 @@ awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, c
   endpoint_metrics_[endpoint].duration->Observe(std::chrono::duration<double>(took).count());
   Attempt result;
   if (response) {
-    result = read(std::move(*response), first_id, count, as_batch);
+    result = read(std::move(*response), first_id, count, as_batch, options);
   } else {
     result.sent = http::may_have_been_sent(response.error());
     result.failure = std::move(response.error());
@@ -240,7 +240,7 @@ void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::ch
 }
 
 JsonRpcClient::Attempt JsonRpcClient::read(http::ClientResponse response, std::uint64_t first_id, std::size_t count,
-                                           bool as_batch) const {
+                                           bool as_batch, const RpcCallOptions& options) const {
   Attempt attempt;
   if (is_refusal(response.status)) {
     if (auto refused = as_batch ? std::nullopt : range_refusal(response.body, first_id)) {
@@ -271,6 +271,7 @@ JsonRpcClient::Attempt JsonRpcClient::read(http::ClientResponse response, std::u
   }
   for (const auto& outcome : attempt.outcomes) {
     if (outcome || !means_sick_endpoint(outcome.error())) continue;
+    if (options.bare_limit_is_answer && is_bare_limit(outcome.error().code, outcome.error().message)) continue;
     attempt.failure = unavailable(
         "endpoint_sick",
         fmt::format("the endpoint refused: {} ({})", quote(outcome.error().message, 200), outcome.error().code));

@@ -50,6 +50,8 @@ struct RpcCallOptions {
   // eth_sendRawTransaction, since the same bytes are the same transaction.
   bool repeatable = true;
   std::optional<std::chrono::milliseconds> timeout;
+  // True: an error "limit exceeded" that does not say which limit is an answer, not a quota (is_bare_limit).
+  bool bare_limit_is_answer = false;
 };
 
 // How far a failed call got.
@@ -112,7 +114,8 @@ class JsonRpcClient {
                              bool as_batch, const RpcCallOptions& options);
   // Updates the endpoint's health, and logs when it stops answering and when it answers again.
   void record(std::size_t endpoint, const Attempt& attempt, std::chrono::microseconds took);
-  Attempt read(http::ClientResponse response, std::uint64_t first_id, std::size_t count, bool as_batch) const;
+  Attempt read(http::ClientResponse response, std::uint64_t first_id, std::size_t count, bool as_batch,
+               const RpcCallOptions& options) const;
   std::vector<Result<RpcValue>> deliver(std::size_t endpoint, std::vector<RpcOutcome> outcomes,
                                         bool earlier_unknown) const;
   void count(std::size_t endpoint, const RpcCall& call, std::string_view result);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hex.hpp"
 #include "evm/address.hpp"
 #include "evm/chain_connector.hpp"
 #include "evm/keccak.hpp"
@@ -22,8 +23,8 @@ bool may_contain(const Bloom& bloom, const BloomBits& bits) {
 
 }  // namespace
 
-BloomBits bloom_bits(const Address& address) {
-  const auto hash = keccak256(address);
+BloomBits bloom_bits(std::span<const std::uint8_t> item) {
+  const auto hash = keccak256(item);
   BloomBits bits;
   for (std::size_t i = 0; i < bits.size(); ++i) {
     bits[i] = static_cast<std::uint16_t>((hash[2 * i] << 8 | hash[2 * i + 1]) % kBits);
@@ -40,6 +41,15 @@ bool may_log(const BlockHeader& header, std::span<const std::string> addresses) 
   if (!header.logs_bloom) return true;
   return std::ranges::any_of(addresses, [&](const std::string& address) {
     return may_contain(*header.logs_bloom, bloom_bits(address_bytes(address)));
+  });
+}
+
+bool may_log(const BlockHeader& header, const LogFilter& filter) {
+  if (!may_log(header, filter.addresses)) return false;
+  if (!header.logs_bloom || filter.topics.empty()) return true;
+  return std::ranges::any_of(filter.topics, [&](const std::string& topic) {
+    const auto bytes = from_hex0x(topic);
+    return !bytes || may_contain(*header.logs_bloom, bloom_bits(*bytes));
   });
 }
 

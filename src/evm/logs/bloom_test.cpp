@@ -49,6 +49,16 @@ TEST(bloom, a_contract_that_logged_is_found_among_others) {
   EXPECT_TRUE(may_log(block, many));
 }
 
+TEST(bloom, a_filter_needs_a_contract_and_a_topic) {
+  const auto block = header(kBloom);
+  const auto topic = [](char digit) { return "0x" + std::string(64, digit); };
+  EXPECT_TRUE(may_log(block, LogFilter{{kLogged}, {}}));
+  EXPECT_TRUE(may_log(block, LogFilter{{kLogged}, {topic('2'), topic('1')}}));
+  EXPECT_FALSE(may_log(block, LogFilter{{kLogged}, {topic('2')}}));
+  EXPECT_FALSE(may_log(block, LogFilter{others(1), {topic('1')}}));
+  EXPECT_TRUE(may_log(BlockHeader{}, LogFilter{others(1), {topic('2')}})) << "no bloom";
+}
+
 TEST(bloom, every_single_bit_of_a_contract_is_needed) {
   for (const auto bit : bloom_bits(address_bytes(kLogged))) {
     auto bloom = from_hex0x_fixed<256>(kBloom).value();

@@ -19,6 +19,11 @@ constexpr std::array<std::string_view, 18> kAboutSomethingElse{
     "quota",      "compute units", "per second",          "per day",      "daily",         "monthly",
     "credits",    "over capacity", "invalid block range", "out of range", "out of bounds", "current head"};
 
+// In a "limit exceeded" without words about a range, these mean the quota.
+constexpr std::array<std::string_view, 12> kAboutTheAccount{"rate",    "second", "minute", "hour",  "day", "month",
+                                                            "account", "plan",   "tier",   "usage", "api", "project"};
+constexpr std::int64_t kLimitExceededCode = -32005;
+
 // Both parts must be in the text, in any order.
 struct Phrase {
   std::string_view part;
@@ -188,9 +193,19 @@ bool refuses_range(std::string_view message, std::string_view data) {
   return text_refuses_range(refusal_text(message, data));
 }
 
+bool is_bare_limit(std::int64_t code, std::string_view message) {
+  if (code != kLimitExceededCode) return false;
+  const auto text = lowercase(message);
+  if (!text.empty() && !says(text, "limit")) return false;
+  const auto in_text = [&](std::string_view part) { return says(text, part); };
+  return std::ranges::none_of(kAboutSomethingElse, in_text) && std::ranges::none_of(kAboutTheAccount, in_text);
+}
+
 bool is_range_too_large(const Error& error) {
   if (error.code == "rpc_unavailable") return refusal_context(error, "cause") == "response_too_large";
-  return error.code == "rpc_error" && refuses_range(error.message, refusal_context(error, "data"));
+  if (error.code != "rpc_error") return false;
+  return refuses_range(error.message, refusal_context(error, "data")) ||
+         (refusal_context(error, "rpcCode") == "-32005" && is_bare_limit(kLimitExceededCode, error.message));
 }
 
 std::optional<std::int64_t> suggested_span(const Error& error) {

@@ -115,7 +115,6 @@ TEST(log_refusal, a_refused_range_is_an_answer_whatever_its_code) {
 TEST(log_refusal, quotas_and_other_errors_are_not_about_the_range) {
   for (const auto& [code, message] : std::vector<std::pair<std::int64_t, std::string>>{
            {-32005, "daily request count exceeded, request rate limited"},
-           {-32005, "limit exceeded"},  // BSC's public nodes mean the range by it, EIP-1474 and others the quota
            {-32005, "Rate limit exceeded"},
            {-32005, "project ID request rate exceeded"},
            {429, "Your app has exceeded its compute units per second capacity"},
@@ -140,6 +139,25 @@ TEST(log_refusal, quotas_and_other_errors_are_not_about_the_range) {
            {-32000, ""}}) {
     EXPECT_FALSE(is_range_too_large(answer(code, message))) << message;
     EXPECT_EQ(suggested_span(answer(code, message)), std::nullopt) << message;
+  }
+}
+
+// BSC's public nodes mean the range by it, EIP-1474 and others the quota.
+TEST(log_refusal, a_limit_without_words_about_it_may_be_of_the_range) {
+  for (const auto* message : {"limit exceeded", "Limit exceeded", "request exceeds defined limit", ""}) {
+    EXPECT_TRUE(is_bare_limit(-32005, message)) << message;
+    EXPECT_TRUE(is_range_too_large(answer(-32005, message))) << message;
+    EXPECT_EQ(suggested_span(answer(-32005, message)), std::nullopt) << message;
+    EXPECT_TRUE(means_sick_endpoint({-32005, message, "", ""})) << "to every other call it is a quota: " << message;
+    EXPECT_FALSE(is_bare_limit(-32000, message)) << message;
+    EXPECT_FALSE(is_range_too_large(answer(-32000, message))) << message;
+  }
+  for (const auto* message :
+       {"daily request count exceeded, request rate limited", "Rate limit exceeded", "project ID request rate exceeded",
+        "Too Many Requests", "request limit reached", "plan limit exceeded", "limit of 10 per second exceeded",
+        "API key limit exceeded", "monthly limit exceeded", "not available", "out of credits, limit reached"}) {
+    EXPECT_FALSE(is_bare_limit(-32005, message)) << message;
+    EXPECT_FALSE(is_range_too_large(answer(-32005, message))) << message;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -118,8 +119,20 @@ std::vector<Log> sorted(std::vector<Log> logs) {
   return logs;
 }
 
+using AddressSet = std::unordered_set<std::string>;
+
+AddressSet contracts_in(const LogFilter& filter) {
+  return {filter.addresses.begin(), filter.addresses.end()};
+}
+
+bool has_topic(const Log& log, const LogFilter& filter) {
+  if (filter.topics.empty()) return true;
+  return !log.topics.empty() && std::ranges::find(filter.topics, log.topics.front()) != filter.topics.end();
+}
+
 template <class CheckPlace>
-Result<std::vector<Log>> parse_logs(const RpcValue& value, const AddressSet& addresses, CheckPlace check_place) {
+Result<std::vector<Log>> parse_logs(const RpcValue& value, const LogFilter& filter, CheckPlace check_place) {
+  const auto addresses = contracts_in(filter);
   return reply::parse(value.text(), "an answer with logs", [&](reply::ondemand::document& document) {
     std::vector<Log> logs;
     auto elements = document.get_array().value();
@@ -129,25 +142,64 @@ Result<std::vector<Log>> parse_logs(const RpcValue& value, const AddressSet& add
         throw BadShape{fmt::format("{} is of the contract {}, which was not asked for", place_of(log), log.address)};
       }
       check_place(log);
-      logs.push_back(std::move(log));
+      if (has_topic(log, filter)) logs.push_back(std::move(log));
     }
     return sorted(std::move(logs));
   });
 }
 
+void read_receipt_logs(const Receipt& receipt, reply::ondemand::array elements, const LogFilter& filter,
+                       const AddressSet& addresses, std::vector<Log>& logs) {
+  for (auto element : elements) {
+    auto object = element.get_object().value();
+    if (!addresses.contains(reply::address_of(object.find_field_unordered("address").value(), "address"))) continue;
+    object.reset().value();
+    auto log = read_log(object);
+    if (log.block_hash != receipt.block_hash || log.tx_hash != receipt.tx_hash) {
+      throw BadShape{fmt::format("the receipt of {} has {} of {}", receipt.tx_hash, place_of(log), log.tx_hash)};
+    }
+    if (has_topic(log, filter)) logs.push_back(std::move(log));
+  }
+}
+
 }  // namespace
 
-Result<std::vector<Log>> parse_block_logs(const RpcValue& value, std::string_view block_hash,
-                                          const AddressSet& addresses) {
-  return parse_logs(value, addresses, [&](const Log& log) {
+Result<std::vector<Log>> parse_receipt_logs(const std::vector<Receipt>& receipts, const LogFilter& filter) {
+  const auto addresses = contracts_in(filter);
+  std::vector<Log> logs;
+  for (const auto& receipt : receipts) {
+    const auto read = reply::parse(receipt.json, "a receipt", [&](reply::ondemand::document& document) {
+      bool has_logs = false;
+      auto object = document.get_object().value();
+      for (auto field : object) {
+        const std::string_view key = field.unescaped_key().value();
+        reply::ondemand::value value = field.value();
+        if (key != "logs") continue;
+        if (std::exchange(has_logs, true)) throw BadShape{"logs is given twice"};
+        read_receipt_logs(receipt, value.get_array().value(), filter, addresses, logs);
+      }
+      if (!has_logs) throw BadShape{"logs is missing"};
+      return true;
+    });
+    if (!read) return fail(read.error());
+  }
+  try {
+    return sorted(std::move(logs));
+  } catch (const BadShape& shape) {
+    return fail(reply::bad_result(fmt::format("the receipts of a block: {}", shape.message)));
+  }
+}
+
+Result<std::vector<Log>> parse_block_logs(const RpcValue& value, std::string_view block_hash, const LogFilter& filter) {
+  return parse_logs(value, filter, [&](const Log& log) {
     if (log.block_hash == block_hash) return;
     throw BadShape{fmt::format("asked for the logs of block {}, got {}", block_hash, place_of(log))};
   });
 }
 
 Result<std::vector<Log>> parse_range_logs(const RpcValue& value, std::int64_t first, std::int64_t last,
-                                          const AddressSet& addresses) {
-  return parse_logs(value, addresses, [&](const Log& log) {
+                                          const LogFilter& filter) {
+  return parse_logs(value, filter, [&](const Log& log) {
     if (log.block_number >= first && log.block_number <= last) return;
     throw BadShape{fmt::format("asked for the logs of the blocks {} to {}, got {}", first, last, place_of(log))};
   });

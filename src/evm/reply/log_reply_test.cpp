@@ -18,7 +18,7 @@ std::string digits(char digit, std::size_t count) {
 }
 const std::string kBlock = digits('b', 64);
 const std::string kContract = digits('c', 40);
-const AddressSet kContracts{kContract, digits('d', 40)};
+const LogFilter kContracts{.addresses = {kContract, digits('d', 40)}, .topics = {}};
 
 boost::json::object log_json(std::int64_t block_number = 16, std::int64_t index = 2) {
   return {{"address", kContract},
@@ -230,6 +230,45 @@ TEST(log_reply, large_answers_pass) {
   ASSERT_EQ(logs->size(), kLogs);
   EXPECT_EQ(logs->front().log_index, 0);
   EXPECT_EQ(logs->back().log_index, kLogs - 1);
+}
+
+Receipt receipt_with(boost::json::array logs, char transaction = 'e') {
+  const boost::json::object object{{"status", "0x1"}, {"logs", std::move(logs)}};
+  return {.tx_hash = digits(transaction, 64), .block_hash = kBlock, .json = boost::json::serialize(object)};
+}
+
+TEST(log_reply, the_logs_of_receipts_are_those_of_the_filter_in_order) {
+  auto foreign = log_json(16, 4);
+  foreign["address"] = digits('9', 40);
+  foreign.erase("data");  // of another contract: not checked
+  auto second = log_json(16, 1);
+  second["transactionHash"] = digits('f', 64);
+  second["topics"] = {digits('3', 64)};
+  const std::vector<Receipt> receipts{receipt_with({foreign, log_json(16, 5), log_json(16, 2)}),
+                                      receipt_with({second}, 'f'), receipt_with({}, 'a')};
+  const auto all = parse_receipt_logs(receipts, kContracts);
+  ASSERT_TRUE(all) << all.error().to_string();
+  ASSERT_EQ(all->size(), 3U);
+  EXPECT_EQ(all->at(0).tx_hash, digits('f', 64));
+  EXPECT_EQ(all->at(1), of_block(value({log_json(16, 2)}))->front()) << "as eth_getLogs has it";
+  EXPECT_EQ(all->at(2).log_index, 5);
+  const auto some = parse_receipt_logs(receipts, {.addresses = {kContract}, .topics = {digits('3', 64)}});
+  ASSERT_TRUE(some) << some.error().to_string();
+  ASSERT_EQ(some->size(), 1U);
+  EXPECT_EQ(some->front().log_index, 1);
+}
+
+TEST(log_reply, receipts_that_contradict_themselves_are_refused) {
+  auto other_block = log_json();
+  other_block["blockHash"] = digits('a', 64);
+  EXPECT_FALSE(parse_receipt_logs({receipt_with({other_block})}, kContracts));
+  EXPECT_FALSE(parse_receipt_logs({receipt_with({log_json()}, 'f')}, kContracts)) << "a log of another transaction";
+  EXPECT_FALSE(parse_receipt_logs({receipt_with({log_json(), log_json()})}, kContracts)) << "the same place twice";
+  auto without = receipt_with({});
+  for (const auto* json : {R"({"status":"0x1"})", R"({"logs":null})", R"({"logs":[],"logs":[]})", "null", "", "[]"}) {
+    without.json = json;
+    EXPECT_EQ(parse_receipt_logs({without}, kContracts).error().code, "bad_rpc_result") << json;
+  }
 }
 
 }  // namespace
