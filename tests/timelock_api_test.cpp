@@ -126,6 +126,18 @@ TEST_F(TimelockApi, a_flow_is_blocked_by_its_predecessor) {
   EXPECT_TRUE(rules.at("nextCursor").is_string());
 }
 
+TEST_F(TimelockApi, a_refusal_shows_the_beginning_of_what_a_contract_answered) {
+  // Answers every call with 4096 zero bytes.
+  cluster_.rpc("anvil_setCode", {recipient(5), "0x6110006000f3"});
+  const auto refused = cluster_.post(0, "/api/v1/timelocks", {{"chainId", 31337}, {"address", recipient(5)}});
+  EXPECT_EQ(refused.status, 422);
+  const auto problem = json::parse(refused.body);
+  EXPECT_EQ(problem.at("code").as_string(), "not_a_timelock");
+  EXPECT_THAT(refused.body, HasSubstr("delay(): 0x" + std::string(180, '0')));
+  EXPECT_THAT(refused.body, HasSubstr("getMinDelay(): 0x" + std::string(180, '0')));
+  EXPECT_LT(refused.body.size(), 2'000U) << refused.body;
+}
+
 TEST_F(TimelockApi, a_calendar_has_the_due_time_and_the_expiry_and_takes_the_key_in_its_path) {
   const CompoundTimelock timelock(chain_, signer(0));
   import(timelock.address(), "Treasury");

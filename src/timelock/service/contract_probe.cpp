@@ -1,10 +1,13 @@
 #include "timelock/service/contract_probe.hpp"
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "base/hex.hpp"
+#include "base/text.hpp"
 #include "evm/abi/abi.hpp"
 #include "evm/address.hpp"
 #include "evm/keccak.hpp"
@@ -15,6 +18,8 @@ namespace {
 
 // The functions that tell the standards apart, and those that the rules are read from.
 enum Question { kDelay, kGrace, kAdmin, kPendingAdmin, kMinDelay, kTimestamp, kIsAdmin, kIsOldAdmin, kQuestions };
+
+constexpr std::size_t kMaxShown = 200;  // bytes of one answer in an error; a contract may answer with megabytes
 
 constexpr std::array<std::string_view, kQuestions> kNames{"delay()",
                                                           "GRACE_PERIOD()",
@@ -61,7 +66,8 @@ class Answers {
   std::string text(Question question) const {
     const auto& answer = answers_[question];
     if (!answer) return "reverted";
-    return answer->empty() ? "nothing" : to_hex0x(*answer);
+    if (answer->empty()) return "nothing";
+    return plain_text(to_hex0x(std::span(*answer).first(std::min(answer->size(), kMaxShown))), kMaxShown);
   }
 
   bool compound() const { return number(kDelay) && number(kGrace) && address(kAdmin); }
