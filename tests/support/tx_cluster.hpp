@@ -96,6 +96,7 @@ struct TxClusterOptions {
   std::vector<std::string> anvil{"--block-time", "1"};
   bool proxied = false;               // each node reaches the database and the chain through its own proxies
   bool rewritten = false;             // each node reaches the chain through its own RpcRewriter
+  bool second_endpoint = false;       // each node has anvil itself as an endpoint, after its own
   bool start = true;                  // start all nodes in the constructor
   std::string dsn;                    // a database of the test, not migrated; default: a new one
   std::vector<std::string> rpc_urls;  // one per node, instead of anvil's

@@ -46,11 +46,33 @@ void HistoryScanner::show(const std::vector<Watched>& contracts) {
   left_.Set(static_cast<double>(left));
 }
 
+std::vector<Watched> HistoryScanner::in_turn(const std::vector<Watched>& contracts) {
+  std::erase_if(suspects_, [&](const std::string& address) {
+    return std::ranges::none_of(
+        contracts, [&](const Watched& contract) { return contract.address == address && contract.has_history(); });
+  });
+  std::vector<Watched> others, alone;
+  for (const auto& contract : contracts) {
+    if (contract.has_history()) (suspects_.contains(contract.address) ? alone : others).push_back(contract);
+  }
+  others_go_on_ = !others.empty();
+  const auto turn = alone.empty() ? 0 : turn_++ % (alone.size() + 1);
+  if (turn == 0 && !others.empty()) return others;
+  if (alone.empty()) return {};
+  return {alone[turn % alone.size()]};
+}
+
+void HistoryScanner::note_failure(const std::vector<std::string>& addresses) {
+  if (addresses.size() < 2) return;
+  if (failed_ == addresses) suspects_.insert(addresses.begin(), addresses.end());
+  failed_ = addresses;
+}
+
 awaitable<Worker::Next> HistoryScanner::step() {
   auto& pool = parts_.database.pool();
   const auto contracts = co_await watched_contracts(pool, parts_.chain.id());
   show(contracts);
-  auto range = next_history(contracts);
+  auto range = next_history(in_turn(contracts));
   if (!range) co_return Worker::Next::kRest;
   const auto state = co_await claim_scan(pool, parts_.chain.id(), parts_.node, kScanClaim);
   if (!state) co_return Worker::Next::kRest;
@@ -59,12 +81,17 @@ awaitable<Worker::Next> HistoryScanner::step() {
   std::optional<Error> failure;
   try {
     const auto next = co_await scan(*state, contracts, std::move(*range));
+    if (failed_ == addresses) failed_.clear();
+    if (addresses.size() == 1) suspects_.erase(addresses.front());
     co_return next;
   } catch (const Exception& e) {
     failure = e.error();
   }
   if (co_await halted_contract(parts_, *failure, first)) co_return Worker::Next::kAgain;
+  const bool suspect = addresses.size() == 1 && suspects_.contains(addresses.front());
+  note_failure(addresses);
   co_await note_history_failure(pool, parts_.chain.id(), addresses, failure->to_string());
+  if (suspect && others_go_on_) co_return Worker::Next::kAgain;  // no pause: the next step is the others'
   throw Exception(*failure);
 }
 

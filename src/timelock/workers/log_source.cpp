@@ -5,49 +5,24 @@
 
 #include <fmt/format.h>
 
-#include "base/text.hpp"
+#include "evm/logs/bloom.hpp"
 #include "evm/logs/log_refusal.hpp"
-#include "evm/reply/rpc_reply.hpp"
-#include "runtime/log.hpp"
 #include "timelock/model/event_decoder.hpp"
 
 namespace fencepost::timelock {
 namespace {
 
-constexpr std::size_t kMaxAddresses = 100;  // in one filter; nodes refuse more than some hundred
-
-std::vector<std::string> addresses_of(const Contracts& contracts) {
-  std::vector<std::string> out;
-  out.reserve(contracts.size());
-  for (const auto& [address, standard] : contracts) out.push_back(address);
-  return out;
-}
-
-std::vector<std::vector<std::string>> parts_of(const std::vector<std::string>& addresses) {
-  std::vector<std::vector<std::string>> parts;
-  for (std::size_t begin = 0; begin < addresses.size(); begin += kMaxAddresses) {
-    const auto end = std::min(begin + kMaxAddresses, addresses.size());
-    parts.emplace_back(addresses.begin() + static_cast<std::ptrdiff_t>(begin),
-                       addresses.begin() + static_cast<std::ptrdiff_t>(end));
+// Only events that decode() knows: a contract may have others, and many of them.
+evm::LogFilter filter_for(const Contracts& contracts) {
+  evm::LogFilter filter;
+  std::set<std::string> topics;
+  for (const auto& [address, standard] : contracts) {
+    filter.addresses.push_back(address);
+    const auto decoded = topics_of(standard);
+    topics.insert(decoded.begin(), decoded.end());
   }
-  return parts;
-}
-
-Error missing(std::string_view what, const std::string& hash) {
-  return unavailable("rpc_incomplete", fmt::format("The endpoint has a log but not its {}.", what)).with("hash", hash);
-}
-
-// Whether a receipt has a log of one of the contracts.
-bool has_log_of(const std::string& receipt, const std::vector<std::string>& addresses) {
-  const auto document = evm::RpcValue(receipt).as_json();
-  if (!document || !document->is_object()) return false;
-  const auto* logs = document->get_object().if_contains("logs");
-  if (logs == nullptr || !logs->is_array()) return false;
-  return std::ranges::any_of(logs->get_array(), [&](const boost::json::value& log) {
-    const auto* address = log.is_object() ? log.get_object().if_contains("address") : nullptr;
-    return address != nullptr && address->is_string() &&
-           std::ranges::find(addresses, lowercase(address->get_string())) != addresses.end();
-  });
+  filter.topics.assign(topics.begin(), topics.end());
+  return filter;
 }
 
 LogFields fields_of(evm::Log log) {
@@ -62,6 +37,12 @@ LogFields fields_of(evm::Log log) {
 
 void sort(std::vector<evm::Log>& logs) {
   std::ranges::sort(logs, {}, [](const evm::Log& log) { return std::pair(log.block_number, log.log_index); });
+}
+
+Error at_endpoint(Error error, const std::string& label) {
+  const bool named = std::ranges::any_of(error.context, [](const auto& entry) { return entry.first == "endpoint"; });
+  if (!named) error.with("endpoint", label);
+  return error;
 }
 
 }  // namespace
@@ -81,6 +62,8 @@ ScannedBlocks take_part(ScannedBlocks& blocks) {
 
 LogSource::LogSource(evm::Chain& chain, Metrics& metrics)
     : chain_(chain),
+      choice_(chain.name()),
+      block_logs_(chain, metrics),
       requests_total_(metrics.counter("timelock_log_requests_total", "Requests for logs", {{"chain", chain.name()}})),
       withheld_total_(metrics.counter("timelock_logs_withheld_total",
                                       "Answers without logs that another source showed to be wrong",
@@ -90,77 +73,80 @@ evm::LogSpan& LogSource::span_of(std::size_t endpoint) {
   return spans_.try_emplace(endpoint).first->second;
 }
 
+std::vector<evm::EndpointStatus> LogSource::endpoints() const {
+  std::vector<evm::EndpointStatus> all;
+  for (std::size_t i = 0; i < chain_.connector().endpoint_count(); ++i) {
+    all.push_back(chain_.connector().endpoint_status(i));
+  }
+  return all;
+}
+
+template <class Read>
+awaitable<Result<ScannedBlocks>> LogSource::from_any_endpoint(Read read) {
+  const auto all = endpoints();
+  std::optional<Error> failure;
+  for (const auto endpoint : choice_.order(all)) {
+    auto blocks = co_await read(endpoint);
+    if (blocks) {
+      choice_.answered(endpoint, all[endpoint].label, failure);
+      co_return blocks;
+    }
+    if (blocks.error().code == "bad_log") co_return blocks;
+    auto error = at_endpoint(std::move(blocks.error()), all[endpoint].label);
+    failure = failure ? more_telling(*failure, error) : std::move(error);
+  }
+  if (!failure) failure = unavailable("rpc_unavailable", "Every endpoint is on another chain.");
+  co_return fail(*failure);
+}
+
 awaitable<Result<ScannedBlocks>> LogSource::by_hash(std::vector<evm::BlockHeader> headers, Contracts contracts) {
-  const auto addresses = addresses_of(contracts);
+  const auto read = [&](std::size_t endpoint) { return read_blocks(headers, contracts, endpoint); };
+  co_return co_await from_any_endpoint(read);
+}
+
+awaitable<Result<ScannedBlocks>> LogSource::by_range(std::int64_t first, std::int64_t last, Contracts contracts) {
+  const auto read = [&](std::size_t endpoint) { return read_range(first, last, contracts, endpoint); };
+  co_return co_await from_any_endpoint(read);
+}
+
+awaitable<Result<ScannedBlocks>> LogSource::read_blocks(const std::vector<evm::BlockHeader>& headers,
+                                                        const Contracts& contracts, std::size_t endpoint) {
+  const auto filter = filter_for(contracts);
   const bool blooms = evm::bloom_covers_all_logs(chain_.id());
   std::vector<evm::Log> logs;
   for (const auto& header : headers) {
-    if (blooms && !evm::may_log(header, addresses)) continue;
-    auto found = co_await logs_in_block(header, addresses);
+    if (blooms && !evm::may_log(header, filter)) continue;
+    auto found = co_await block_logs_.read(header, filter, endpoint);
     if (!found) co_return fail(found.error());
-    for (auto& log : *found) log.block_timestamp = header.timestamp;  // whatever the log says
     std::ranges::move(*found, std::back_inserter(logs));
   }
-  auto events = co_await complete(std::move(logs), contracts, {});
+  auto events = co_await complete(std::move(logs), contracts, endpoint);
   if (!events) co_return fail(events.error());
   const auto& last = headers.back();
   co_return ScannedBlocks{.through = {last.number, last.hash, last.timestamp}, .events = std::move(*events)};
 }
 
-awaitable<Result<std::vector<evm::Log>>> LogSource::logs_in_block(const evm::BlockHeader& header,
-                                                                  std::vector<std::string> addresses) {
-  std::vector<evm::Log> logs;
-  for (auto& part : parts_of(addresses)) {
-    requests_total_.Increment();
-    auto found = co_await chain_.connector().logs_in_block(header.hash, std::move(part));
-    if (!found) co_return fail(found.error());
-    std::ranges::move(*found, std::back_inserter(logs));
-  }
-  if (logs.empty() && header.logs_bloom) {
-    const auto lie = co_await withheld(header.hash, addresses);
-    if (!lie) co_return fail(lie.error());
-    if (*lie) {
-      withheld_total_.Increment();
-      co_return fail(unavailable("logs_withheld", "The endpoint returned no logs for a block whose receipts have some.")
-                         .with("blockHash", header.hash));
-    }
-  }
-  sort(logs);
-  co_return logs;
-}
-
-awaitable<Result<bool>> LogSource::withheld(std::string block_hash, const std::vector<std::string>& addresses) {
-  const auto block = co_await chain_.connector().block_by_hash(block_hash);
-  if (!block) co_return fail(block.error());
-  if (!*block) co_return fail(missing("block", block_hash));
-  const auto receipts =
-      co_await chain_.connector().receipts_in_block(block_hash, (*block)->transactions, (*block)->endpoint);
-  if (!receipts) co_return fail(receipts.error());
-  if (receipts->size() < (*block)->transactions.size()) co_return fail(missing("receipts", block_hash));
-  co_return std::ranges::any_of(*receipts, [&](const auto& receipt) { return has_log_of(receipt.json, addresses); });
-}
-
-awaitable<Result<ScannedBlocks>> LogSource::by_range(std::int64_t first, std::int64_t last, Contracts contracts) {
-  auto range = co_await logs_in_range(first, last, addresses_of(contracts));
+awaitable<Result<ScannedBlocks>> LogSource::read_range(std::int64_t first, std::int64_t last,
+                                                       const Contracts& contracts, std::size_t endpoint) {
+  auto range = co_await logs_in_range(first, last, filter_for(contracts), endpoint);
   if (!range) co_return fail(range.error());
-  const auto endpoint = range->logs.endpoint;
   const auto end = co_await chain_.connector().blocks(range->last, 1, endpoint);
   if (!end) co_return fail(end.error());
   if (end->empty()) {
     co_return fail(unavailable("endpoint_behind", "The endpoint does not have the last block of the range.")
                        .with("block", std::to_string(range->last)));
   }
-  auto events = co_await complete(std::move(range->logs.logs), contracts, endpoint);
+  auto events = co_await complete(std::move(range->logs), contracts, endpoint);
   if (!events) co_return fail(events.error());
   const auto& header = end->front().header;
   co_return ScannedBlocks{.through = {header.number, header.hash, header.timestamp}, .events = std::move(*events)};
 }
 
 awaitable<Result<LogSource::Range>> LogSource::logs_in_range(std::int64_t first, std::int64_t last,
-                                                             std::vector<std::string> addresses) {
-  const auto head = co_await chain_.connector().head_number();
+                                                             const evm::LogFilter& filter, std::size_t endpoint) {
+  const auto head = co_await chain_.connector().head_number(endpoint);
   if (!head) co_return fail(head.error());
-  auto& span = span_of(head->endpoint);
+  auto& span = span_of(endpoint);
   while (true) {
     const auto end = std::min(last, first + span.blocks() - 1);
     if (head->number < end) {
@@ -168,46 +154,69 @@ awaitable<Result<LogSource::Range>> LogSource::logs_in_range(std::int64_t first,
                          .with("head", std::to_string(head->number))
                          .with("block", std::to_string(end)));
     }
-    auto logs = co_await ask(first, end, addresses, head->endpoint);
+    auto logs = co_await ask(first, end, filter, endpoint);
     if (logs) {
-      span.succeeded(end - first + 1, logs->logs.size());
-      if (logs->logs.empty() && chain_.connector().endpoint_count() > 1) {
-        const auto other = (head->endpoint + 1) % chain_.connector().endpoint_count();
-        const auto other_head = co_await chain_.connector().head_number(other);
-        if (other_head && other_head->number >= end) {
-          // An endpoint that does not answer proves nothing.
-          if (auto more = co_await ask(first, end, addresses, other); more && !more->logs.empty()) {
-            withheld_total_.Increment();
-            log::warn("an endpoint returned no logs where another has some",
-                      {{"chain", chain_.name()}, {"first", first}, {"last", end}, {"endpoint", head->endpoint}});
-            logs = std::move(more);
-          }
-        }
+      span.succeeded(end - first + 1, logs->size());
+      if (logs->empty()) {
+        const auto confirmed = co_await confirm_no_logs(first, end, filter, endpoint);
+        if (!confirmed) co_return fail(confirmed.error());
       }
       co_return Range{end, std::move(*logs)};
     }
     if (!evm::is_range_too_large(logs.error())) co_return fail(logs.error());
-    if (auto smaller = span.refused(end - first + 1, evm::suggested_span(logs.error())); !smaller) {
-      co_return fail(smaller.error());
-    }
+    const auto smaller = span.refused(end - first + 1, evm::suggested_span(logs.error()));
+    if (!smaller) co_return co_await logs_in_one_block(first, filter, endpoint);
   }
 }
 
-awaitable<Result<evm::Logs>> LogSource::ask(std::int64_t first, std::int64_t last,
-                                            const std::vector<std::string>& addresses, std::size_t endpoint) {
-  evm::Logs all{.logs = {}, .endpoint = endpoint};
-  for (auto& part : parts_of(addresses)) {
+awaitable<Result<LogSource::Range>> LogSource::logs_in_one_block(std::int64_t number, const evm::LogFilter& filter,
+                                                                 std::size_t endpoint) {
+  const auto blocks = co_await chain_.connector().blocks(number, 1, endpoint);
+  if (!blocks) co_return fail(blocks.error());
+  if (blocks->empty()) {
+    co_return fail(unavailable("endpoint_behind", "The endpoint does not have a block below its head.")
+                       .with("block", std::to_string(number)));
+  }
+  auto logs = co_await block_logs_.read(blocks->front().header, filter, endpoint);
+  if (!logs) co_return fail(logs.error());
+  co_return Range{number, std::move(*logs)};
+}
+
+// The first that answers and has the range decides. One that does not proves nothing.
+awaitable<Result<void>> LogSource::confirm_no_logs(std::int64_t first, std::int64_t last, const evm::LogFilter& filter,
+                                                   std::size_t endpoint) {
+  const auto all = endpoints();
+  for (const auto other : choice_.order(all)) {
+    if (other == endpoint || all[other].cooling_until) continue;
+    const auto head = co_await chain_.connector().head_number(other);
+    if (!head || head->number < last) continue;
+    const auto logs = co_await ask(first, last, filter, other);
+    if (!logs) continue;
+    if (logs->empty()) break;
+    withheld_total_.Increment();
+    co_return fail(unavailable("logs_withheld", "The endpoint returned no logs for a range in which another has some.")
+                       .with("first", std::to_string(first))
+                       .with("last", std::to_string(last))
+                       .with("other", all[other].label));
+  }
+  co_return Result<void>{};
+}
+
+awaitable<Result<std::vector<evm::Log>>> LogSource::ask(std::int64_t first, std::int64_t last,
+                                                        const evm::LogFilter& filter, std::size_t endpoint) {
+  std::vector<evm::Log> all;
+  for (auto& part : parts_of(filter)) {
     requests_total_.Increment();
     auto found = co_await chain_.connector().logs_in_range(first, last, std::move(part), endpoint);
     if (!found) co_return fail(found.error());
-    std::ranges::move(found->logs, std::back_inserter(all.logs));
+    std::ranges::move(found->logs, std::back_inserter(all));
   }
-  sort(all.logs);
+  sort(all);
   co_return all;
 }
 
 awaitable<Result<std::vector<RawEvent>>> LogSource::complete(std::vector<evm::Log> logs, const Contracts& contracts,
-                                                             evm::Endpoint endpoint) {
+                                                             std::size_t endpoint) {
   std::vector<RawEvent> events;
   events.reserve(logs.size());
   for (auto& log : logs) {
@@ -225,7 +234,7 @@ awaitable<Result<std::vector<RawEvent>>> LogSource::complete(std::vector<evm::Lo
   co_return events;
 }
 
-awaitable<Result<void>> LogSource::add_timestamps(std::vector<RawEvent>& events, evm::Endpoint endpoint) {
+awaitable<Result<void>> LogSource::add_timestamps(std::vector<RawEvent>& events, std::size_t endpoint) {
   std::set<std::string> blocks;
   for (const auto& event : events) {
     if (event.block_timestamp == 0) blocks.insert(event.block_hash);
@@ -236,7 +245,7 @@ awaitable<Result<void>> LogSource::add_timestamps(std::vector<RawEvent>& events,
   std::map<std::string, std::int64_t> times;
   for (std::size_t i = 0; i < hashes.size(); ++i) {
     if (!headers[i]) co_return fail(headers[i].error());
-    if (!*headers[i]) co_return fail(missing("block", hashes[i]));
+    if (!*headers[i]) co_return fail(missing_at_endpoint("block", hashes[i]));
     times[hashes[i]] = (*headers[i])->timestamp;
   }
   for (auto& event : events) {
@@ -245,7 +254,7 @@ awaitable<Result<void>> LogSource::add_timestamps(std::vector<RawEvent>& events,
   co_return Result<void>{};
 }
 
-awaitable<Result<void>> LogSource::add_senders(std::vector<RawEvent>& events, evm::Endpoint endpoint) {
+awaitable<Result<void>> LogSource::add_senders(std::vector<RawEvent>& events, std::size_t endpoint) {
   std::set<std::string> transactions;
   for (const auto& event : events) transactions.insert(event.tx_hash);
   if (transactions.empty()) co_return Result<void>{};
@@ -254,7 +263,7 @@ awaitable<Result<void>> LogSource::add_senders(std::vector<RawEvent>& events, ev
   std::map<std::string, const evm::TransactionInfo*> senders;
   for (std::size_t i = 0; i < hashes.size(); ++i) {
     if (!found[i]) co_return fail(found[i].error());
-    if (!*found[i]) co_return fail(missing("transaction", hashes[i]));
+    if (!*found[i]) co_return fail(missing_at_endpoint("transaction", hashes[i]));
     senders[hashes[i]] = &**found[i];
   }
   for (auto& event : events) {

@@ -5,6 +5,8 @@
 //   by hash   A block whose bloom filter excludes the contracts has none of their events, and is not asked for. If the
 //             bloom says "perhaps" and the endpoint says "none", the receipts of the block decide.
 //   by range  The endpoint must have reached the end of the range. If it says "none", a second endpoint is asked.
+// One endpoint answers everything about one range. If it lags, withholds, refuses or answers nonsense, the next one is
+// asked for the whole range, each once; the one that succeeds is the first to be asked the next time.
 // An event that does not decode, a missing transaction or a missing header fails the whole range.
 //
 // Pinned to the chain's loop.
@@ -18,12 +20,13 @@
 
 #include "base/error.hpp"
 #include "evm/chain.hpp"
-#include "evm/logs/bloom.hpp"
 #include "evm/logs/log_span.hpp"
 #include "runtime/metrics.hpp"
 #include "timelock/model/raw_event.hpp"
 #include "timelock/model/standard.hpp"
 #include "timelock/store/scan_store.hpp"
+#include "timelock/workers/block_logs.hpp"
+#include "timelock/workers/endpoint_choice.hpp"
 
 namespace fencepost::timelock {
 
@@ -53,23 +56,35 @@ class LogSource {
   // A range as one endpoint has it.
   struct Range {
     std::int64_t last = 0;
-    evm::Logs logs;
+    std::vector<evm::Log> logs;
   };
 
-  awaitable<Result<std::vector<evm::Log>>> logs_in_block(const evm::BlockHeader& header,
-                                                         std::vector<std::string> addresses);
-  // Whether the receipts of the block have logs of the contracts, too, that the endpoint withheld.
-  awaitable<Result<bool>> withheld(std::string block_hash, const std::vector<std::string>& addresses);
-  awaitable<Result<Range>> logs_in_range(std::int64_t first, std::int64_t last, std::vector<std::string> addresses);
-  awaitable<Result<evm::Logs>> ask(std::int64_t first, std::int64_t last, const std::vector<std::string>& addresses,
-                                   std::size_t endpoint);
+  // Asks the endpoints in turn until one succeeds. Not after `bad_log`: one endpoint's word is enough to stop there.
+  template <class Read>
+  awaitable<Result<ScannedBlocks>> from_any_endpoint(Read read);
+  awaitable<Result<ScannedBlocks>> read_blocks(const std::vector<evm::BlockHeader>& headers, const Contracts& contracts,
+                                               std::size_t endpoint);
+  awaitable<Result<ScannedBlocks>> read_range(std::int64_t first, std::int64_t last, const Contracts& contracts,
+                                              std::size_t endpoint);
+  awaitable<Result<Range>> logs_in_range(std::int64_t first, std::int64_t last, const evm::LogFilter& filter,
+                                         std::size_t endpoint);
+  // For a block that is too large as a range.
+  awaitable<Result<Range>> logs_in_one_block(std::int64_t number, const evm::LogFilter& filter, std::size_t endpoint);
+  // Asks a second endpoint about a range in which this one has no logs.
+  awaitable<Result<void>> confirm_no_logs(std::int64_t first, std::int64_t last, const evm::LogFilter& filter,
+                                          std::size_t endpoint);
+  awaitable<Result<std::vector<evm::Log>>> ask(std::int64_t first, std::int64_t last, const evm::LogFilter& filter,
+                                               std::size_t endpoint);
   awaitable<Result<std::vector<RawEvent>>> complete(std::vector<evm::Log> logs, const Contracts& contracts,
-                                                    evm::Endpoint endpoint);
-  awaitable<Result<void>> add_timestamps(std::vector<RawEvent>& events, evm::Endpoint endpoint);
-  awaitable<Result<void>> add_senders(std::vector<RawEvent>& events, evm::Endpoint endpoint);
+                                                    std::size_t endpoint);
+  awaitable<Result<void>> add_timestamps(std::vector<RawEvent>& events, std::size_t endpoint);
+  awaitable<Result<void>> add_senders(std::vector<RawEvent>& events, std::size_t endpoint);
+  std::vector<evm::EndpointStatus> endpoints() const;
   evm::LogSpan& span_of(std::size_t endpoint);
 
   evm::Chain& chain_;
+  EndpointChoice choice_;
+  BlockLogs block_logs_;
   std::map<std::size_t, evm::LogSpan> spans_;  // by endpoint
   Metrics::Counter& requests_total_;
   Metrics::Counter& withheld_total_;

@@ -1,0 +1,237 @@
+// One chain with two endpoints, of which the preferred one lags, lies or answers nonsense; and endpoints that refuse
+// the logs of a single block. Nothing is missed, and the scan goes on.
+#include "tests/support/timelock_faults.hpp"
+
+namespace fencepost::test {
+namespace {
+
+namespace json = boost::json;
+
+const std::string kTooMany = "query returned more than 10000 results";
+
+class TimelockEndpoints : public TimelockFaults {
+ protected:
+  // Endpoint 0 is the rewriter, endpoint 1 anvil itself.
+  void start_two() { start(0, 1, {.rewritten = true, .second_endpoint = true}); }
+  RpcRewriter& first() { return cluster_->chain_rewriter(0); }
+  bool all_waiting(const std::vector<std::string>& ids) const {
+    return std::ranges::all_of(ids, [&](const std::string& id) { return becomes(id, "waiting"); });
+  }
+  std::size_t warnings() const {
+    const auto output = cluster_->node(0).output();
+    const std::string text = "logs are read from another endpoint";
+    std::size_t count = 0;
+    for (auto at = output.find(text); at != std::string::npos; at = output.find(text, at + 1)) ++count;
+    return count;
+  }
+  // Refuses requests for logs that `refuses` is true for, as having too many results.
+  template <class Refuses>
+  void refuse_logs(Refuses refuses) {
+    first().change("eth_getLogs", [refuses](const json::object& call, json::object reply) {
+      if (!refuses(call.at("params").at(0).as_object())) return reply;
+      reply.erase("result");
+      reply["error"] = {{"code", -32005}, {"message", kTooMany}};
+      return reply;
+    });
+  }
+};
+
+TEST_F(TimelockEndpoints, an_endpoint_that_is_stuck_holds_up_neither_new_blocks_nor_history) {
+  start_two();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  const OpenZeppelinTimelock old(*chain_, signer(0), 100);
+  import(timelock.address());
+  ASSERT_TRUE(scanned()) << describe();
+  first().lag(cluster_->head());
+  auto ids = schedule(timelock, 3);
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  // The end of the history's range is far above what the first endpoint has.
+  ids = schedule(old, 3, 10);
+  cluster_->mine(400);
+  for (const auto& id : schedule(timelock, 2, 20)) ids.push_back(id);
+  ASSERT_TRUE(scanned()) << describe();
+  import(old.address(), {{"fromBlock", 1}});
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_EQ(flows(), "8");
+  EXPECT_EQ(announced_once(), "8");
+}
+
+TEST_F(TimelockEndpoints, an_endpoint_that_withholds_logs_is_replaced_by_the_other) {
+  start_two();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  ASSERT_TRUE(scanned()) << describe();
+  first().change("eth_getLogs", [](const json::object& call, json::object reply) {
+    if (call.at("params").at(0).as_object().contains("blockHash")) reply["result"] = json::array();
+    return reply;
+  });
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    ASSERT_TRUE(all_waiting(schedule(timelock, 2, 1 + round * 10))) << describe();
+  }
+  EXPECT_EQ(flows(), "10");
+  EXPECT_EQ(announced_once(), "10");
+  // Once by the scanner of new blocks and perhaps once by that of the history.
+  EXPECT_LE(cluster_->node(0).metric("timelock_logs_withheld_total"), 2) << "the liar was asked again";
+  EXPECT_GE(warnings(), 1U) << describe();
+  EXPECT_LE(warnings(), 2U) << describe();
+}
+
+TEST_F(TimelockEndpoints, an_endpoint_that_withholds_the_logs_of_a_range_is_replaced_by_the_other) {
+  start_two();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  const auto ids = schedule(timelock, 3);
+  cluster_->mine(600);
+  first().change("eth_getLogs", [](const json::object&, json::object reply) {
+    reply["result"] = json::array();
+    return reply;
+  });
+  import(timelock.address());
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_GE(cluster_->node(0).metric("timelock_logs_withheld_total"), 1);
+}
+
+TEST_F(TimelockEndpoints, an_endpoint_that_answers_nonsense_is_replaced_by_the_other) {
+  start_two();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  const OpenZeppelinTimelock old(*chain_, signer(0), 100);
+  auto ids = schedule(old, 3, 10);
+  cluster_->mine(600);
+  import(timelock.address());
+  ASSERT_TRUE(scanned()) << describe();
+  first().change("eth_getLogs", [](const json::object&, json::object reply) {
+    reply["result"] = "nonsense";
+    return reply;
+  });
+  import(old.address());
+  for (const auto& id : schedule(timelock, 3)) ids.push_back(id);
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_GE(first().changed("eth_getLogs"), 1U);
+  EXPECT_EQ(announced_once(), "6");
+}
+
+TEST_F(TimelockEndpoints, an_endpoint_without_the_transaction_of_a_log_is_replaced_by_the_other) {
+  start_two();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  ASSERT_TRUE(scanned()) << describe();
+  first().answer_null("eth_getTransactionByHash");
+  ASSERT_TRUE(all_waiting(schedule(timelock, 3))) << describe();
+  EXPECT_EQ(announced_once(), "3");
+}
+
+TEST_F(TimelockEndpoints, other_events_of_a_contract_are_not_asked_for) {
+  start(0, 1, {.rewritten = true});
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  ASSERT_TRUE(scanned()) << describe();
+  refuse_logs([](const json::object& filter) { return !filter.contains("topics"); });
+  ASSERT_TRUE(all_waiting(schedule(timelock, 2))) << describe();
+}
+
+TEST_F(TimelockEndpoints, an_endpoint_that_ignores_topics_is_understood) {
+  start(0, 1, {.rewritten = true});
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  const auto noisy = recipient(9);
+  // Answers every call with a zero, and logs a topic of its own on a transaction without data.
+  const std::string topic(64, '1');
+  cluster_->rpc("anvil_setCode", {noisy, "0x36602b577f" + topic + "60006000a1005b60206000f3"});
+  cluster_->mine(1);
+  import(timelock.address());
+  import(noisy, {{"standard", "openzeppelin"}});
+  ASSERT_TRUE(scanned()) << describe();
+  first().change("eth_getLogs", [&](const json::object& call, json::object reply) {
+    auto filter = call.at("params").at(0).as_object();
+    filter.erase("topics");
+    reply["result"] = cluster_->rpc("eth_getLogs", {filter});
+    return reply;
+  });
+  chain_->send(signer(0), noisy, "0x");
+  ASSERT_TRUE(all_waiting(schedule(timelock, 2))) << describe();
+  chain_->send(signer(0), noisy, "0x");
+  ASSERT_TRUE(scanned()) << describe();
+  EXPECT_EQ(cluster_->node(0).metric("timelock_logs_withheld_total"), 0);
+}
+
+TEST_F(TimelockEndpoints, a_block_with_too_many_logs_is_asked_for_by_fewer_contracts) {
+  start(0, 1, {.rewritten = true});
+  std::vector<OpenZeppelinTimelock> timelocks;
+  for (int i = 0; i < 3; ++i) timelocks.emplace_back(*chain_, signer(0), 100);
+  std::vector<std::string> ids;
+  for (std::uint64_t i = 0; i < 3; ++i) ids.push_back(schedule(timelocks[i], 1, i).front());
+  cluster_->mine(300);  // each block below the window is read alone
+  // Neither a range nor two contracts at once.
+  refuse_logs([](const json::object& filter) {
+    return filter.contains("fromBlock") || filter.at("address").as_array().size() > 1;
+  });
+  for (const auto& timelock : timelocks) import(timelock.address(), {{"fromBlock", 1}});
+  for (std::uint64_t i = 0; i < 3; ++i) ids.push_back(schedule(timelocks[i], 1, 10 + i).front());
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_EQ(flows(), "6");
+  EXPECT_EQ(announced_once(), "6");
+  EXPECT_EQ(cluster_->node(0).metric("timelock_blocks_by_receipts_total"), 0);
+}
+
+TEST_F(TimelockEndpoints, logs_that_are_refused_for_one_contract_in_one_block_are_taken_from_receipts) {
+  start(0, 1, {.rewritten = true});
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  auto ids = schedule(timelock, 2);
+  cluster_->mine(300);  // each block below the window is read alone
+  refuse_logs([](const json::object&) { return true; });
+  import(timelock.address(), {{"fromBlock", 1}});
+  for (const auto& id : schedule(timelock, 2, 10)) ids.push_back(id);
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_EQ(flows(), "4");
+  EXPECT_EQ(announced_once(), "4");
+  EXPECT_GE(cluster_->node(0).metric("timelock_blocks_by_receipts_total"), 4);
+  // Without receipts the error stands, and nothing is skipped.
+  first().answer_null("eth_getTransactionReceipt");
+  first().answer_null("eth_getBlockReceipts");
+  ids = schedule(timelock, 1, 20);
+  ASSERT_TRUE(eventually([&] {
+    return cluster_->sql("SELECT coalesce(last_error, '') FROM timelock_scan").contains("logs_refused");
+  })) << describe();
+  first().pass_all();
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+}
+
+TEST_F(TimelockEndpoints, a_bare_limit_makes_the_range_smaller) {
+  start(0, 1, {.rewritten = true});
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  const auto ids = schedule(timelock, 3);
+  cluster_->mine(600);
+  first().change("eth_getLogs", [](const json::object& call, json::object reply) {
+    reply = limited(call, std::move(reply), 100);
+    if (reply.contains("error")) reply["error"] = {{"code", -32005}, {"message", "limit exceeded"}};
+    return reply;
+  });
+  import(timelock.address());
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+}
+
+TEST_F(TimelockEndpoints, a_contract_whose_history_fails_does_not_hold_up_the_others) {
+  start(0, 1, {.rewritten = true});
+  const OpenZeppelinTimelock good(*chain_, signer(0), 100);
+  const OpenZeppelinTimelock bad(*chain_, signer(0), 100);
+  auto ids = schedule(good, 2);
+  const auto late = schedule(bad, 1, 10);
+  for (const auto& id : schedule(good, 2, 20)) ids.push_back(id);
+  cluster_->mine(600);
+  first().change("eth_getLogs", [address = bad.address()](const json::object& call, json::object reply) {
+    const auto& filter = call.at("params").at(0).as_object();
+    const auto& asked = filter.at("address").as_array();
+    if (!filter.contains("fromBlock") || std::ranges::find(asked, json::value(address)) == asked.end()) return reply;
+    reply.erase("result");
+    reply["error"] = {{"code", -32000}, {"message", "internal error"}};
+    return reply;
+  });
+  import(good.address(), {{"fromBlock", 1}});
+  import(bad.address(), {{"fromBlock", 1}});
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_EQ(flows(), "4");
+  first().pass_all();
+  ASSERT_TRUE(eventually([&] { return announced(late.front()) == "waiting"; }, std::chrono::seconds(60))) << describe();
+  EXPECT_EQ(announced_once(), "5");
+}
+
+}  // namespace
+}  // namespace fencepost::test
