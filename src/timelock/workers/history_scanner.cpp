@@ -63,7 +63,6 @@ std::vector<Watched> HistoryScanner::in_turn(const std::vector<Watched>& contrac
 }
 
 void HistoryScanner::note_failure(const std::vector<std::string>& addresses) {
-  if (addresses.size() < 2) return;
   if (failed_ == addresses) suspects_.insert(addresses.begin(), addresses.end());
   failed_ = addresses;
 }

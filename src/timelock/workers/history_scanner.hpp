@@ -46,7 +46,7 @@ class HistoryScanner {
   LogSource source_;
   EventProcessor processor_;
   std::vector<std::string> failed_;  // the group that failed last
-  std::set<std::string> suspects_;   // contracts of groups that failed twice
+  std::set<std::string> suspects_;   // contracts of groups that failed twice in a row
   std::size_t turn_ = 0;
   bool others_go_on_ = false;  // there are contracts that are no suspects
   Metrics::Gauge& left_;
