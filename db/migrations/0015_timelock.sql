@@ -81,7 +81,7 @@ CREATE TABLE compound_timelock_transactions (
   event_type       text          NOT NULL CHECK (event_type IN ('QueueTransaction', 'ExecuteTransaction',
                                                                 'CancelTransaction')),
   event_tx_hash    text          COLLATE "C" NOT NULL,  -- the flow's id
-  event_target     text          NOT NULL,
+  event_target     text          COLLATE "C" NOT NULL,
   event_value      numeric(78,0) NOT NULL,
   event_signature  text          NOT NULL,
   event_signature_bytes text     NULL,      -- set if the signature is not text: its bytes
@@ -99,10 +99,15 @@ CREATE TABLE compound_timelock_transactions (
 );
 CREATE INDEX idx_compound_timelock_transactions_flow
   ON compound_timelock_transactions (chain_id, contract_address, event_tx_hash);
+CREATE INDEX idx_compound_timelock_transactions_contract
+  ON compound_timelock_transactions (chain_id, contract_address, block_number);
 CREATE INDEX idx_compound_timelock_transactions_block ON compound_timelock_transactions (chain_id, block_number);
-CREATE INDEX idx_compound_timelock_transactions_target ON compound_timelock_transactions USING hash (event_target);
+-- Searches. Not hash indexes: thousands of events may share a target, and a hash index walks all of them at each insert.
+CREATE INDEX idx_compound_timelock_transactions_tx ON compound_timelock_transactions (tx_hash);
+CREATE INDEX idx_compound_timelock_transactions_target ON compound_timelock_transactions (event_target, block_timestamp);
 CREATE INDEX idx_compound_timelock_transactions_signature
-  ON compound_timelock_transactions (left(event_signature, 100) COLLATE "C") WHERE event_signature <> '';
+  ON compound_timelock_transactions (left(event_signature, 100) COLLATE "C", block_timestamp)
+  WHERE event_signature <> '';
 
 CREATE TABLE openzeppelin_timelock_transactions (
   chain_id          bigint        NOT NULL,
@@ -111,7 +116,7 @@ CREATE TABLE openzeppelin_timelock_transactions (
                                                                  'Cancelled')),
   event_id          text          COLLATE "C" NOT NULL,  -- the flow's id
   event_index       bigint        NULL,
-  event_target      text          NULL,
+  event_target      text          COLLATE "C" NULL,
   event_value       numeric(78,0) NULL,
   event_data        text          NULL,
   event_predecessor text          NULL,
@@ -129,9 +134,12 @@ CREATE TABLE openzeppelin_timelock_transactions (
 );
 CREATE INDEX idx_openzeppelin_timelock_transactions_flow
   ON openzeppelin_timelock_transactions (chain_id, contract_address, event_id);
+CREATE INDEX idx_openzeppelin_timelock_transactions_contract
+  ON openzeppelin_timelock_transactions (chain_id, contract_address, block_number);
 CREATE INDEX idx_openzeppelin_timelock_transactions_block ON openzeppelin_timelock_transactions (chain_id, block_number);
+CREATE INDEX idx_openzeppelin_timelock_transactions_tx ON openzeppelin_timelock_transactions (tx_hash);
 CREATE INDEX idx_openzeppelin_timelock_transactions_target
-  ON openzeppelin_timelock_transactions USING hash (event_target);
+  ON openzeppelin_timelock_transactions (event_target, block_timestamp) WHERE event_target IS NOT NULL;
 
 -- Changes of a contract's own rules: delay, admin, roles.
 CREATE TABLE timelock_guard_event (
@@ -161,16 +169,17 @@ CREATE INDEX idx_timelock_guard_event_untold ON timelock_guard_event (chain_id, 
 -- it (src/timelock/model/changes.hpp). `tell_block` is the block whose scan makes the next change final enough to be
 -- announced, once the history of the contract is complete; NULL: there is no change.
 CREATE TABLE timelock_transaction_flows (
-  timelock_standard text          NOT NULL CHECK (timelock_standard IN ('compound', 'openzeppelin')),
+  timelock_standard text          COLLATE "C" NOT NULL CHECK (timelock_standard IN ('compound', 'openzeppelin')),
   chain_id          bigint        NOT NULL,
   contract_address  text          COLLATE "C" NOT NULL,
   flow_id           text          COLLATE "C" NOT NULL,
   generation        integer       NOT NULL CHECK (generation >= 1),
-  status            text          NOT NULL CHECK (status IN ('waiting', 'ready', 'executed', 'cancelled', 'expired')),
+  status            text          COLLATE "C" NOT NULL
+                    CHECK (status IN ('waiting', 'ready', 'executed', 'cancelled', 'expired')),
   confirmed         boolean       NOT NULL,  -- the status was announced
   removed           boolean       NOT NULL DEFAULT false,  -- a reorg removed the event that began it
   initiator_address text          COLLATE "C" NOT NULL,
-  via_address       text          NULL,      -- the transaction's `to`, if it is not the timelock itself
+  via_address       text          COLLATE "C" NULL,   -- the transaction's `to`, if it is not the timelock itself
   eta               numeric(78,0) NOT NULL,
   delay             numeric(78,0) NULL,
   predecessor       text          COLLATE "C" NULL,
@@ -197,30 +206,31 @@ CREATE TABLE timelock_transaction_flows (
   CHECK ((status = 'cancelled') = (cancel_tx_hash IS NOT NULL)),
   CHECK (timelock_standard = 'compound' OR expired_at IS NULL)
 ) WITH (fillfactor = 80);
+-- Each change of a status adds an entry to every index that has the row: indexes are few and narrow.
+--
+-- Flows that the chain's clock moves (src/timelock/store/due_store.hpp), and those that a clock that was set back by a
+-- reorg moves back. Ready flows ahead of the clock are found by idx_timelock_flows_eta.
 CREATE INDEX idx_timelock_flows_due ON timelock_transaction_flows (chain_id, due_at)
-  WHERE status = 'waiting' AND confirmed AND NOT removed;
+  WHERE status = 'waiting' AND confirmed AND NOT removed AND due_at IS NOT NULL;
 CREATE INDEX idx_timelock_flows_expiry ON timelock_transaction_flows (chain_id, expired_at)
-  WHERE status IN ('waiting', 'ready') AND confirmed AND NOT removed;
+  WHERE status IN ('waiting', 'ready') AND confirmed AND NOT removed AND expired_at IS NOT NULL;
+CREATE INDEX idx_timelock_flows_expired ON timelock_transaction_flows (chain_id, expired_at) WHERE status = 'expired';
+CREATE INDEX idx_timelock_flows_unreminded ON timelock_transaction_flows (chain_id, due_at)
+  WHERE status = 'ready' AND confirmed AND NOT removed AND NOT 'ready_unexecuted' = ANY (reminded);
 CREATE INDEX idx_timelock_flows_tell ON timelock_transaction_flows (chain_id, contract_address, tell_block)
   WHERE tell_block IS NOT NULL;
 -- Lists (src/timelock/store/flow_query_store.hpp) read a page for each status, and merge the pages: so each index serves
--- its filter with any set of statuses, in one order.
-CREATE INDEX idx_timelock_flows_newest
-  ON timelock_transaction_flows (chain_id, timelock_standard, status, queued_at, flow_id);
-CREATE INDEX idx_timelock_flows_eta
-  ON timelock_transaction_flows (chain_id, timelock_standard, status, eta, flow_id);
-CREATE INDEX idx_timelock_flows_contract
-  ON timelock_transaction_flows (contract_address, status, queued_at, flow_id);
-CREATE INDEX idx_timelock_flows_contract_eta ON timelock_transaction_flows (contract_address, status, eta, flow_id);
-CREATE INDEX idx_timelock_flows_initiator
-  ON timelock_transaction_flows (initiator_address, status, queued_at, flow_id);
-CREATE INDEX idx_timelock_flows_initiator_eta ON timelock_transaction_flows (initiator_address, status, eta, flow_id);
--- Searches for one value.
-CREATE INDEX idx_timelock_flows_flow ON timelock_transaction_flows USING hash (flow_id);
-CREATE INDEX idx_timelock_flows_queue_tx ON timelock_transaction_flows USING hash (queue_tx_hash);
-CREATE INDEX idx_timelock_flows_execute_tx ON timelock_transaction_flows USING hash (execute_tx_hash);
-CREATE INDEX idx_timelock_flows_cancel_tx ON timelock_transaction_flows USING hash (cancel_tx_hash);
-CREATE INDEX idx_timelock_flows_via ON timelock_transaction_flows USING hash (via_address);
+-- its filter with any set of statuses, in one order. Flows with the same time are sorted when they are read.
+CREATE INDEX idx_timelock_flows_newest ON timelock_transaction_flows (chain_id, timelock_standard, status, queued_at);
+CREATE INDEX idx_timelock_flows_eta ON timelock_transaction_flows (chain_id, timelock_standard, status, eta);
+CREATE INDEX idx_timelock_flows_contract ON timelock_transaction_flows (contract_address, status, queued_at);
+CREATE INDEX idx_timelock_flows_contract_eta ON timelock_transaction_flows (contract_address, status, eta);
+CREATE INDEX idx_timelock_flows_initiator ON timelock_transaction_flows (initiator_address, status, queued_at);
+CREATE INDEX idx_timelock_flows_initiator_eta ON timelock_transaction_flows (initiator_address, status, eta);
+CREATE INDEX idx_timelock_flows_via ON timelock_transaction_flows (via_address, status, queued_at)
+  WHERE via_address IS NOT NULL;
+CREATE INDEX idx_timelock_flows_via_eta ON timelock_transaction_flows (via_address, status, eta)
+  WHERE via_address IS NOT NULL;
 
 -- What explains calls: functions of ABIs that users uploaded. An empty address means every contract.
 CREATE TABLE timelock_abi (

@@ -11,7 +11,8 @@ namespace {
 using http::Request;
 using http::Response;
 
-constexpr std::size_t kMaxCalendarFlows = 1'000;
+constexpr std::size_t kMaxWaiting = 1'000;
+constexpr std::size_t kMaxReady = 200;
 constexpr std::int64_t kEndOfCalendars = 253'402'300'799;  // the year 9999
 
 std::string uid_of(const FlowView& flow, std::string_view moment) {
@@ -35,8 +36,7 @@ CalendarEntry entry_of(const FlowView& flow, const CalendarText& text, std::stri
 
 awaitable<Response> get_calendar(Request& request, RoutesParts parts) {
   auto filter = read_calendar_filter(request);
-  filter.limit = kMaxCalendarFlows;
-  const auto flows = co_await list_flows(parts.service.pool(), std::move(filter));
+  const auto flows = co_await calendar_flows(parts.service.pool(), std::move(filter), kMaxWaiting, kMaxReady);
   const auto texts = co_await calendar_texts(parts.service.pool(), flows);
   std::vector<CalendarEntry> entries;
   for (std::size_t i = 0; i < flows.size(); ++i) {

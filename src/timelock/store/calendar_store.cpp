@@ -1,5 +1,7 @@
 #include "timelock/store/calendar_store.hpp"
 
+#include <iterator>
+
 #include "timelock/store/event_columns.hpp"
 
 namespace fencepost::timelock {
@@ -19,6 +21,20 @@ constexpr pg::Statement kCalendarTexts{"timelock_calendar_texts", R"(
    ORDER BY k.place)"};
 
 }  // namespace
+
+awaitable<std::vector<FlowView>> calendar_flows(pg::Pool& pool, FlowFilter filter, std::size_t waiting,
+                                                std::size_t ready) {
+  filter.statuses = {FlowStatus::kWaiting};
+  filter.sort = FlowSort::kEta;
+  filter.limit = waiting;
+  auto flows = co_await list_flows(pool, filter);
+  filter.statuses = {FlowStatus::kReady};
+  filter.sort = FlowSort::kLatestEta;
+  filter.limit = ready;
+  auto latest = co_await list_flows(pool, std::move(filter));
+  flows.insert(flows.end(), std::make_move_iterator(latest.begin()), std::make_move_iterator(latest.end()));
+  co_return flows;
+}
 
 awaitable<std::vector<CalendarText>> calendar_texts(pg::Pool& pool, std::vector<FlowView> flows) {
   KeyColumns keys;

@@ -8,20 +8,7 @@ namespace fencepost::timelock {
 
 using pg::Statement;
 
-namespace {
-
-constexpr Statement kCountFlows{"timelock_stats_flows", R"(
-  SELECT f.status, count(*) AS flows,
-         count(*) FILTER (WHERE f.queued_at > s.block_timestamp - interval '30 days') AS lately,
-         percentile_disc(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM f.executed_at - f.queued_at)::bigint) AS median
-    FROM timelock_transaction_flows AS f
-    JOIN timelock_scan AS s USING (chain_id)
-   WHERE f.chain_id = $1
-     AND f.contract_address = $2
-     AND NOT f.removed
-   GROUP BY f.status)"};
-
-constexpr Statement kNextDue{"timelock_stats_next", R"(
+const Statement sql::kNextDue{"timelock_stats_next", R"(
   SELECT flow_id, generation, extract(epoch FROM due_at)::bigint AS due
     FROM timelock_transaction_flows
    WHERE chain_id = $1
@@ -36,11 +23,24 @@ constexpr Statement kNextDue{"timelock_stats_next", R"(
   "(SELECT event_type, tx_hash, block_number, log_index, block_timestamp FROM " table                                 \
   " WHERE chain_id = $1 AND contract_address = $2 AND NOT orphaned ORDER BY block_number DESC, log_index DESC LIMIT " \
   "1)"
-constexpr Statement kLastEvent{
+const Statement sql::kLastEvent{
     "timelock_stats_last",
     "SELECT *, extract(epoch FROM block_timestamp)::bigint AS seconds FROM (" FENCEPOST_LAST_OF(
         "compound_timelock_transactions") " UNION ALL " FENCEPOST_LAST_OF("openzeppelin_timelock_transactions") " UNION "
     "ALL " FENCEPOST_LAST_OF("timelock_guard_event") ") AS e ORDER BY block_number DESC, log_index DESC LIMIT 1"};
+
+namespace {
+
+constexpr Statement kCountFlows{"timelock_stats_flows", R"(
+  SELECT f.status, count(*) AS flows,
+         count(*) FILTER (WHERE f.queued_at > s.block_timestamp - interval '30 days') AS lately,
+         percentile_disc(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM f.executed_at - f.queued_at)::bigint) AS median
+    FROM timelock_transaction_flows AS f
+    JOIN timelock_scan AS s USING (chain_id)
+   WHERE f.chain_id = $1
+     AND f.contract_address = $2
+     AND NOT f.removed
+   GROUP BY f.status)"};
 
 constexpr Statement kListGuard{"timelock_list_guard", R"(
   SELECT *, arguments::text AS arguments_text, extract(epoch FROM block_timestamp)::bigint AS seconds
@@ -68,7 +68,7 @@ GuardEvent guard_of(const pg::Row& row) {
 
 awaitable<ContractStats> contract_stats(pg::Pool& pool, ContractKey key) {
   pg::Batch batch;
-  for (const auto* statement : {&kCountFlows, &kNextDue, &kLastEvent}) {
+  for (const auto* statement : {&kCountFlows, &sql::kNextDue, &sql::kLastEvent}) {
     batch.add(*statement, key.chain_id, key.address);
   }
   const auto results = co_await pool.run(std::move(batch), {.access = pg::Access::kRead});

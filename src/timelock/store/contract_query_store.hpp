@@ -59,4 +59,9 @@ struct GuardPlace {
 awaitable<std::vector<GuardEvent>> list_guard_events(pg::Pool& pool, ContractKey key, std::optional<GuardPlace> after,
                                                      std::size_t limit);
 
+namespace sql {
+extern const pg::Statement kNextDue;
+extern const pg::Statement kLastEvent;
+}  // namespace sql
+
 }  // namespace fencepost::timelock

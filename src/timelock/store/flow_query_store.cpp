@@ -1,6 +1,7 @@
 #include "timelock/store/flow_query_store.hpp"
 
 #include "timelock/store/event_columns.hpp"
+#include "timelock/store/flow_list_statements.hpp"
 
 namespace fencepost::timelock {
 
@@ -8,126 +9,18 @@ using pg::Statement;
 
 namespace {
 
-#define FENCEPOST_EPOCH(column) "extract(epoch FROM " column ")::bigint"
+const sql::FlowList& list_for(const FlowFilter& filter) {
+  if (filter.search == FlowSearch::kHash) return sql::kByHash;
+  if (filter.search == FlowSearch::kAddress) return sql::kByAddress;
+  if (filter.search == FlowSearch::kText) return sql::kByText;
+  if (filter.contracts) return sql::kByContract;
+  return filter.initiator ? sql::kByInitiator : sql::kByChain;
+}
 
-// A flow waits for its predecessor until that was executed once: an id that was executed cannot be scheduled again.
-#define FENCEPOST_FLOW_VIEW \
-  "SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id, f.generation, f.status, f.confirmed, "       \
-  "f.removed, f.initiator_address, f.via_address, f.eta, f.delay, f.predecessor, " FENCEPOST_EPOCH("f.due_at")         \
-  " AS due, " FENCEPOST_EPOCH("f.expired_at") " AS expiry, f.queue_tx_hash, " FENCEPOST_EPOCH("f.queued_at")           \
-  " AS queued, f.execute_tx_hash, " FENCEPOST_EPOCH("f.executed_at") " AS executed, f.cancel_tx_hash, "                \
-  FENCEPOST_EPOCH("f.cancelled_at") " AS cancelled, f.calls, f.updated_at, "                                           \
-  "CASE WHEN f.status IN ('waiting', 'ready') AND NOT EXISTS ("                                                        \
-  "SELECT FROM timelock_transaction_flows AS p WHERE p.timelock_standard = f.timelock_standard "                       \
-  "AND p.chain_id = f.chain_id AND p.contract_address = f.contract_address AND p.flow_id = f.predecessor "             \
-  "AND p.status = 'executed' AND NOT p.removed) THEN f.predecessor END AS blocked_by "
-
-// The parameters of every list:
-//   $1 statuses, $2 chain, $3 contracts, $4 initiator, $5 standard, $6 with removed ones
-//   $7 … $11 the place after which the page begins, $12 its size, $13 the text of a search
-// A page always begins after a place, the first one after the end of the order: `$7 IS NULL OR …` would keep a cached
-// plan from seeking.
-#define FENCEPOST_FLOW_MATCHES                                         \
-  " AND ($2::bigint IS NULL OR f.chain_id = $2) "                      \
-  "AND ($3::text[] IS NULL OR f.contract_address = ANY ($3::text[])) " \
-  "AND ($4::text IS NULL OR f.initiator_address = $4) "                \
-  "AND ($5::text IS NULL OR f.timelock_standard = $5) AND ($6::bool OR NOT f.removed) "
-#define FENCEPOST_FLOW_REST "f.flow_id, f.chain_id, f.contract_address, f.generation"
-#define FENCEPOST_AFTER_REST ", $8::text, $9::bigint, $10::text, $11::integer) "
-
-#define FENCEPOST_NEWEST_PLACE \
-  "AND (f.queued_at, " FENCEPOST_FLOW_REST ") < (to_timestamp($7::double precision)" FENCEPOST_AFTER_REST
-#define FENCEPOST_NEWEST_ORDER                                                                               \
-  " ORDER BY f.queued_at DESC, f.flow_id DESC, f.chain_id DESC, f.contract_address DESC, f.generation DESC " \
-  "LIMIT $12::bigint "
-#define FENCEPOST_ETA_PLACE "AND (f.eta, " FENCEPOST_FLOW_REST ") > ($7::numeric" FENCEPOST_AFTER_REST
-#define FENCEPOST_ETA_ORDER " ORDER BY f.eta, " FENCEPOST_FLOW_REST " LIMIT $12::bigint "
-
-// A page for each row of `anchors`, and the page of all of them: each is one short walk along an index.
-#define FENCEPOST_FLOW_PAGES(anchors, condition, place, order)                                                   \
-  "(SELECT f.* FROM " anchors                                                                                    \
-  " CROSS JOIN LATERAL (SELECT f.* FROM timelock_transaction_flows AS f WHERE " condition FENCEPOST_FLOW_MATCHES \
-      place order ") AS f" order ")"
-
-#define FENCEPOST_STATUSES "unnest($1::text[]) AS s(status)"
-// Chains and standards that the filter excludes are no anchors: a walk that matches nothing would read all of them.
-#define FENCEPOST_BY_CHAIN(place, order)                                   \
-  FENCEPOST_FLOW_PAGES(                                                    \
-      "(SELECT c.chain_id, k.standard, s.status FROM timelock_scan AS c "  \
-      "CROSS JOIN (VALUES ('compound'), ('openzeppelin')) AS k(standard) " \
-      "CROSS JOIN " FENCEPOST_STATUSES                                     \
-      " WHERE ($2::bigint IS NULL OR c.chain_id = $2) "                    \
-      "AND ($5::text IS NULL OR k.standard = $5)) AS a",                   \
-      "f.chain_id = a.chain_id AND f.timelock_standard = a.standard AND f.status = a.status", place, order)
-#define FENCEPOST_BY_CONTRACT(place, order)                                               \
-  FENCEPOST_FLOW_PAGES("unnest($3::text[]) AS c(address) CROSS JOIN " FENCEPOST_STATUSES, \
-                       "f.contract_address = c.address AND f.status = s.status", place, order)
-#define FENCEPOST_BY_INITIATOR(place, order) \
-  FENCEPOST_FLOW_PAGES(FENCEPOST_STATUSES, "f.initiator_address = $4 AND f.status = s.status", place, order)
-
-#define FENCEPOST_BY_HASH(place, order)                                                                       \
-  "(SELECT f.* FROM timelock_transaction_flows AS f WHERE (f.flow_id = $13 OR f.queue_tx_hash = $13 OR "      \
-  "f.execute_tx_hash = $13 OR f.cancel_tx_hash = $13) AND f.status = ANY ($1::text[])" FENCEPOST_FLOW_MATCHES \
-      place order ")"
-
-// The flows of ids that raw events name.
-#define FENCEPOST_BY_IDS(ids, place, order)                                                            \
-  "(SELECT f.* FROM (" ids                                                                             \
-  ") AS i JOIN timelock_transaction_flows AS f ON f.timelock_standard = i.standard "                   \
-  "AND f.chain_id = i.chain_id AND f.contract_address = i.contract_address AND f.flow_id = i.flow_id " \
-  "WHERE f.status = ANY ($1::text[])" FENCEPOST_FLOW_MATCHES place order ")"
-#define FENCEPOST_BY_ADDRESS(place, order)                                                                   \
-  FENCEPOST_FLOW_PAGES(FENCEPOST_STATUSES, "f.contract_address = $13 AND f.status = s.status", place, order) \
-  " UNION "                                                                                                           \
-  FENCEPOST_FLOW_PAGES(FENCEPOST_STATUSES, "f.initiator_address = $13 AND f.status = s.status", place, order)         \
-  " UNION (SELECT f.* FROM timelock_transaction_flows AS f WHERE f.via_address = $13 AND f.status = ANY ($1::text[])" \
-  FENCEPOST_FLOW_MATCHES place order ") UNION "                                                                       \
-  FENCEPOST_BY_IDS("SELECT 'compound' AS standard, chain_id, contract_address, event_tx_hash AS flow_id "             \
-                   "FROM compound_timelock_transactions WHERE event_target = $13 UNION "                              \
-                   "SELECT 'openzeppelin', chain_id, contract_address, event_id "                                     \
-                   "FROM openzeppelin_timelock_transactions WHERE event_target = $13", place, order)
-// The last character of Unicode ends the range of texts that begin with $13.
-#define FENCEPOST_BY_TEXT(place, order)                                                                            \
-  FENCEPOST_FLOW_PAGES(                                                                                            \
-      "(SELECT chain_id, contract_address FROM timelock WHERE strpos(lower(remark), lower($13)) > 0 "              \
-      "AND ($2::bigint IS NULL OR chain_id = $2) AND ($3::text[] IS NULL OR contract_address = ANY ($3::text[])) " \
-      "AND ($5::text IS NULL OR standard = $5)) AS c CROSS JOIN " FENCEPOST_STATUSES,                              \
-      "f.contract_address = c.contract_address AND f.chain_id = c.chain_id AND f.status = s.status", place, order) \
-  " UNION " FENCEPOST_BY_IDS(                                                                                      \
-      "SELECT DISTINCT 'compound' AS standard, chain_id, contract_address, event_tx_hash AS flow_id "              \
-      "FROM compound_timelock_transactions WHERE event_signature <> '' "                                           \
-      "AND left(event_signature, 100) COLLATE \"C\" >= $13 "                                                       \
-      "AND left(event_signature, 100) COLLATE \"C\" < $13 || U&'\\+10FFFF'",                                       \
-      place, order)
-
-#define FENCEPOST_NEWEST(by) \
-  FENCEPOST_FLOW_VIEW "FROM (" by(FENCEPOST_NEWEST_PLACE, FENCEPOST_NEWEST_ORDER) ") AS f" FENCEPOST_NEWEST_ORDER
-#define FENCEPOST_ETA(by) \
-  FENCEPOST_FLOW_VIEW "FROM (" by(FENCEPOST_ETA_PLACE, FENCEPOST_ETA_ORDER) ") AS f" FENCEPOST_ETA_ORDER
-
-struct BothSorts {
-  Statement newest;
-  Statement eta;
-};
-constexpr BothSorts kByChain{{"timelock_list_flows", FENCEPOST_NEWEST(FENCEPOST_BY_CHAIN)},
-                             {"timelock_list_flows_eta", FENCEPOST_ETA(FENCEPOST_BY_CHAIN)}};
-constexpr BothSorts kByContract{{"timelock_list_contract", FENCEPOST_NEWEST(FENCEPOST_BY_CONTRACT)},
-                                {"timelock_list_contract_eta", FENCEPOST_ETA(FENCEPOST_BY_CONTRACT)}};
-constexpr BothSorts kByInitiator{{"timelock_list_initiator", FENCEPOST_NEWEST(FENCEPOST_BY_INITIATOR)},
-                                 {"timelock_list_initiator_eta", FENCEPOST_ETA(FENCEPOST_BY_INITIATOR)}};
-constexpr BothSorts kByHash{{"timelock_search_hash", FENCEPOST_NEWEST(FENCEPOST_BY_HASH)},
-                            {"timelock_search_hash_eta", FENCEPOST_ETA(FENCEPOST_BY_HASH)}};
-constexpr BothSorts kByAddress{{"timelock_search_address", FENCEPOST_NEWEST(FENCEPOST_BY_ADDRESS)},
-                               {"timelock_search_address_eta", FENCEPOST_ETA(FENCEPOST_BY_ADDRESS)}};
-constexpr BothSorts kByText{{"timelock_search_text", FENCEPOST_NEWEST(FENCEPOST_BY_TEXT)},
-                            {"timelock_search_text_eta", FENCEPOST_ETA(FENCEPOST_BY_TEXT)}};
-
-const BothSorts& statements_for(const FlowFilter& filter) {
-  if (filter.search == FlowSearch::kHash) return kByHash;
-  if (filter.search == FlowSearch::kAddress) return kByAddress;
-  if (filter.search == FlowSearch::kText) return kByText;
-  if (filter.contracts) return kByContract;
-  return filter.initiator ? kByInitiator : kByChain;
+const Statement& statement_for(const FlowFilter& filter) {
+  const auto& list = list_for(filter);
+  if (filter.sort == FlowSort::kNewest) return list.newest;
+  return filter.sort == FlowSort::kEta ? list.eta : list.latest_eta;
 }
 
 FlowKey flow_key_of(const pg::Row& row) {
@@ -171,9 +64,8 @@ Texts names_of(const std::vector<FlowStatus>& statuses) {
 }  // namespace
 
 awaitable<std::vector<FlowView>> list_flows(pg::Pool& pool, FlowFilter filter) {
-  const auto& statements = statements_for(filter);
-  const bool newest = filter.sort == FlowSort::kNewest;
-  const auto after = filter.after.value_or(FlowPlace{.value = newest ? "Infinity" : "-1"});
+  const auto& statement = statement_for(filter);
+  const auto after = filter.after.value_or(FlowPlace{.value = filter.sort == FlowSort::kEta ? "-1" : "Infinity"});
   auto params = pg::Params::of(names_of(filter.statuses), filter.chain_id, filter.contracts, filter.initiator);
   if (filter.standard) {
     params.add(kStandards.name(*filter.standard));
@@ -184,7 +76,7 @@ awaitable<std::vector<FlowView>> list_flows(pg::Pool& pool, FlowFilter filter) {
   params.add(after.generation).add(std::uint64_t{filter.limit});
   if (filter.search != FlowSearch::kNone) params.add(filter.text);
   pg::Batch batch;
-  batch.add_params(newest ? statements.newest : statements.eta, std::move(params));
+  batch.add_params(statement, std::move(params));
   const auto results = co_await pool.run(std::move(batch), {.access = pg::Access::kRead});
   std::vector<FlowView> out;
   out.reserve(results[0].size());
@@ -201,16 +93,6 @@ FlowPlace place_of(const FlowView& flow, FlowSort sort) {
 }
 
 namespace {
-
-constexpr Statement kFindFlow{"timelock_find_flow", FENCEPOST_FLOW_VIEW R"(
-    FROM timelock_transaction_flows AS f
-   WHERE f.timelock_standard = $1
-     AND f.chain_id = $2
-     AND f.contract_address = $3
-     AND f.flow_id = $4
-     AND ($5::integer IS NULL OR f.generation = $5)
-   ORDER BY f.removed, f.generation DESC
-   LIMIT 1)"};
 
 constexpr Statement kListGenerations{"timelock_list_generations", R"(
   SELECT generation, status, removed
@@ -243,7 +125,7 @@ constexpr Statement kOpenZeppelinFlowEvents{"timelock_openzeppelin_flow_events",
 }  // namespace
 
 awaitable<std::optional<FlowView>> find_flow(pg::Pool& pool, FlowKey key, std::optional<std::int64_t> generation) {
-  const auto rows = co_await pool.query(kFindFlow, kStandards.name(key.standard), key.chain_id, key.contract,
+  const auto rows = co_await pool.query(sql::kFindFlow, kStandards.name(key.standard), key.chain_id, key.contract,
                                         key.flow_id, generation);
   if (rows.empty()) co_return std::nullopt;
   co_return view_of(rows.one());

@@ -39,7 +39,11 @@ struct FlowView {
   TimePoint updated_at;
 };
 
-enum class FlowSort { kNewest, kEta };
+enum class FlowSort {
+  kNewest,
+  kEta,        // the soonest first
+  kLatestEta,  // the latest first
+};
 
 // What a search means by its text.
 enum class FlowSearch {
@@ -74,7 +78,8 @@ struct FlowFilter {
   std::size_t limit = 50;
 };
 
-// A page, in the order of `sort`: the newest first, or by ascending eta.
+// A page, in the order of `sort`. A search for an address or a text looks at 1,000 events at most: of those that call
+// the address, the newest before the page (kNewest) or the newest ones.
 awaitable<std::vector<FlowView>> list_flows(pg::Pool& pool, FlowFilter filter);
 
 FlowPlace place_of(const FlowView& flow, FlowSort sort);

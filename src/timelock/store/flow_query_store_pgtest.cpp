@@ -1,4 +1,4 @@
-// Lists of flows: each filter, both orders, pages that neither skip nor repeat, and plans that read no whole table.
+// Lists of flows: each filter, each order, pages that neither skip nor repeat; and the flows of a calendar.
 #include <algorithm>
 #include <set>
 
@@ -8,6 +8,7 @@
 
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
+#include "timelock/store/calendar_store.hpp"
 #include "timelock/store/flow_query_store.hpp"
 
 namespace fencepost::timelock {
@@ -62,6 +63,15 @@ void add(const TestDatabase& db, const Row& row) {
       row.queued, end_values, row.more_values));
 }
 
+// The event of a transaction of a flow of contract 1, in a block of its own.
+void add_event(const TestDatabase& db, int flow, const std::string& type, const std::string& tx_hash) {
+  db.exec(
+      fmt::format("INSERT INTO compound_timelock_transactions VALUES (1, '{}', '{}', '{}', '{}', 0, '', NULL, '0x', 1, "
+                  "'{}', '0x2', "
+                  "NULL, 1, '{}', now(), 0)",
+                  address(1), type, hash(flow), address(99), tx_hash, tx_hash));
+}
+
 class FlowQueries : public ::testing::Test {
  protected:
   FlowQueries() { db_.exec(std::string(kContracts)); }
@@ -90,6 +100,7 @@ TEST_F(FlowQueries, are_sorted_newest_first_or_by_eta) {
             .eta = "115792089237316195423570985008687907853269984665640564039457584007913129639935"});
   EXPECT_THAT(ids({}), ElementsAre(2, 3, 1));
   EXPECT_THAT(ids({.sort = FlowSort::kEta}), ElementsAre(2, 1, 3));
+  EXPECT_THAT(ids({.sort = FlowSort::kLatestEta}), ElementsAre(3, 1, 2));
   EXPECT_EQ(list({.sort = FlowSort::kEta}).back().eta,
             "115792089237316195423570985008687907853269984665640564039457584007913129639935");
 }
@@ -121,10 +132,17 @@ TEST_F(FlowQueries, removed_flows_are_left_out_unless_asked_for) {
 TEST_F(FlowQueries, a_hash_finds_the_flow_and_its_transactions) {
   add(db_, {.flow = 1, .status = "executed"});
   add(db_, {.flow = 2, .status = "cancelled"});
+  add(db_, {.flow = 4});
+  add_event(db_, 1, "QueueTransaction", hash(8'000'001));
+  add_event(db_, 1, "ExecuteTransaction", hash(9'000'001));
+  add_event(db_, 2, "QueueTransaction", hash(8'000'002));
+  add_event(db_, 2, "CancelTransaction", hash(9'000'002));
+  add_event(db_, 4, "ExecuteTransaction", hash(7'000'004));  // a reorg removed it: the flow is open
   EXPECT_THAT(search(FlowSearch::kHash, hash(1)), ElementsAre(1));
   EXPECT_THAT(search(FlowSearch::kHash, hash(8'000'002)), ElementsAre(2));
   EXPECT_THAT(search(FlowSearch::kHash, hash(9'000'001)), ElementsAre(1));
   EXPECT_THAT(search(FlowSearch::kHash, hash(9'000'002)), ElementsAre(2));
+  EXPECT_THAT(search(FlowSearch::kHash, hash(7'000'004)), IsEmpty());
   EXPECT_THAT(search(FlowSearch::kHash, hash(3)), IsEmpty());
 }
 
@@ -194,7 +212,7 @@ TEST_F(FlowQueries, pages_neither_skip_nor_repeat) {
       }
     }
   }
-  for (const auto sort : {FlowSort::kNewest, FlowSort::kEta}) {
+  for (const auto sort : {FlowSort::kNewest, FlowSort::kEta, FlowSort::kLatestEta}) {
     for (const FlowFilter& base :
          {FlowFilter{}, FlowFilter{.contracts = {{address(1), address(2)}}}, FlowFilter{.initiator = address(10)},
           FlowFilter{.search = FlowSearch::kAddress, .text = address(10)}}) {
@@ -217,6 +235,18 @@ TEST_F(FlowQueries, pages_neither_skip_nor_repeat) {
       EXPECT_EQ(paged, expected);
     }
   }
+}
+
+TEST_F(FlowQueries, a_calendar_shows_what_waits_however_many_flows_have_been_ready_for_long) {
+  for (int flow = 1; flow <= 5; ++flow) add(db_, {.flow = flow, .status = "ready", .eta = std::to_string(100 + flow)});
+  add(db_, {.flow = 6, .status = "executed", .eta = "150"});
+  for (int flow = 7; flow <= 9; ++flow) add(db_, {.flow = flow, .eta = std::to_string(1000 - flow)});
+  test::with_pool(db_.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    std::vector<std::string> shown;
+    for (const auto& flow : co_await calendar_flows(pool, {}, 2, 2)) shown.push_back(flow.key.flow_id);
+    EXPECT_THAT(shown, ElementsAre(hash(9), hash(8), hash(5), hash(4)));
+    EXPECT_EQ((co_await calendar_flows(pool, {}, 10, 10)).size(), 8U);
+  });
 }
 
 TEST_F(FlowQueries, the_newest_generation_that_was_not_removed_is_found_first) {

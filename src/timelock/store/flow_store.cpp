@@ -98,13 +98,6 @@ constexpr Statement kUntold{"timelock_flows_untold", R"(
      AND t.halted_block IS NULL
    LIMIT $3)"};
 
-constexpr Statement kAhead{"timelock_flows_ahead", R"(
-  SELECT timelock_standard, chain_id, contract_address, flow_id
-    FROM timelock_transaction_flows
-   WHERE chain_id = $1
-     AND (status = 'ready' AND due_at > to_timestamp($2::bigint)
-          OR status = 'expired' AND expired_at >= to_timestamp($2::bigint)))"};
-
 constexpr Statement kFacts{"timelock_facts", R"(
   SELECT t.contract_address, coalesce(c.grace_period, 0) AS grace, t.history_done_at IS NOT NULL AS done,
          t.halted_block
@@ -298,8 +291,28 @@ awaitable<FlowKeys> untold_flows(pg::Transaction& tx, std::int64_t chain_id, std
   co_return keys_of(co_await tx.query(kUntold, chain_id, block, std::uint64_t{limit}));
 }
 
+// Ready flows by the index of lists in the order of eta, which is due_at in seconds; expired ones by their own index. The
+// orders are for the planner alone, which would otherwise take any index while the table is empty.
+const Statement sql::kAhead{"timelock_flows_ahead", R"(
+  SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id
+    FROM (VALUES ('compound'), ('openzeppelin')) AS k(standard)
+   CROSS JOIN LATERAL (SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id
+                         FROM timelock_transaction_flows AS f
+                        WHERE f.chain_id = $1
+                          AND f.timelock_standard = k.standard
+                          AND f.status = 'ready'
+                          AND f.eta > $2::bigint
+                        ORDER BY f.eta) AS f
+   UNION ALL
+  (SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id
+     FROM timelock_transaction_flows AS f
+    WHERE f.chain_id = $1
+      AND f.status = 'expired'
+      AND f.expired_at >= to_timestamp($2::bigint)
+    ORDER BY f.expired_at))"};
+
 awaitable<FlowKeys> flows_ahead_of(pg::Transaction& tx, std::int64_t chain_id, std::int64_t clock) {
-  co_return keys_of(co_await tx.query(kAhead, chain_id, clock));
+  co_return keys_of(co_await tx.query(sql::kAhead, chain_id, clock));
 }
 
 awaitable<std::vector<ContractFacts>> contract_facts(pg::Transaction& tx, std::int64_t chain_id, const FlowKeys& keys) {

@@ -76,4 +76,8 @@ awaitable<> tell_guard_events(pg::Transaction& tx, std::int64_t chain_id, std::i
 
 std::string flow_subject(const FlowKey& key);
 
+namespace sql {
+extern const pg::Statement kAhead;
+}  // namespace sql
+
 }  // namespace fencepost::timelock

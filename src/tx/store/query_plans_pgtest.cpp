@@ -3,10 +3,7 @@
 // Plans are cached, and the first ones are made before there is data. So each statement must have a good plan whatever
 // the planner believes about the tables: that they are empty, that nothing is open, or that there is much of
 // everything.
-#include <set>
-
-#include <boost/json/parse.hpp>
-
+#include "tests/support/query_plan.hpp"
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/create_store.hpp"
 #include "tx/store/cursor_store.hpp"
@@ -70,45 +67,6 @@ constexpr std::string_view kAllEnded = R"(
   INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fencing_token)
   SELECT chain_id, tx_hash, tx_id, 1, 'original', '\x0102', 1 FROM tx_ended;
   DELETE FROM tx_open)";
-
-struct Plan {
-  std::set<std::string> whole;  // tables that are read as a whole: "tx_open", "managed_tx by managed_tx_pkey"
-  std::set<std::string> indexes;
-  std::string text;
-};
-
-void read_node(const boost::json::object& node, Plan& plan) {
-  const auto text_of = [&](std::string_view key) {
-    const auto* value = node.if_contains(key);
-    return value == nullptr ? std::string() : std::string(value->as_string());
-  };
-  const auto type = text_of("Node Type"), table = text_of("Relation Name"), index = text_of("Index Name");
-  if (type.ends_with("Seq Scan")) plan.whole.insert(table);
-  if (!index.empty()) {
-    plan.indexes.insert(index);
-    if (text_of("Index Cond").empty()) plan.whole.insert((table.empty() ? "" : table + " by ") + index);
-  }
-  if (const auto* children = node.if_contains("Plans")) {
-    for (const auto& child : children->as_array()) read_node(child.as_object(), plan);
-  }
-}
-
-Plan plan_of(const pg::Statement& statement, interleaving::Session& session) {
-  const std::string sql(statement.sql);
-  int parameters = 0;
-  for (std::size_t at = 0; (at = sql.find('$', at)) != std::string::npos; ++at) {
-    parameters = std::max(parameters, std::atoi(sql.c_str() + at + 1));
-  }
-  std::string nulls;
-  for (int i = 0; i < parameters; ++i) nulls += i == 0 ? "(NULL" : ", NULL";
-  if (!nulls.empty()) nulls += ")";
-  session.must(fmt::format("PREPARE {} AS {}", statement.name, sql));
-  const auto rows = session.must(fmt::format("EXPLAIN (FORMAT JSON) EXECUTE {}{}", statement.name, nulls));
-  Plan plan;
-  plan.text = rows.one().get<std::string>(0);
-  read_node(boost::json::parse(plan.text).at(0).at("Plan").as_object(), plan);
-  return plan;
-}
 
 const std::string kByOwner = "idx_signer_lease_owner_node";
 
@@ -178,7 +136,7 @@ TEST_P(QueryPlans, read_by_key) {
   for (const auto& [statement, indexes, may_read, list] : kExpected) {
     if (list && !GetParam().has_data) continue;
     SCOPED_TRACE(std::string(statement.name));
-    const auto plan = plan_of(statement, session);
+    const auto plan = test::plan_of(statement, session);
     for (const auto& table : plan.whole) {
       const bool ours =
           table.starts_with("tx_") || table.starts_with("managed_tx") || table.starts_with("signer_nonce");
