@@ -64,6 +64,8 @@ pages waiting-eta "status=waiting&sort=eta"
 pages contract "contract=$(address 8)"
 pages contract-eta "contract=$(address 8)&sort=eta&status=waiting,ready"
 pages initiator "initiator=$(address 7)"
+pages search-address "q=$(address 8)"
+pages search-hash "q=0x$(printf 5000 | sha256sum | cut -d' ' -f1)"
 middle=$((1500000000 + flows / 2))
 pages cursor "cursor=n.$middle.0x$(printf '%064d' 0).1.$(address 8).1"
 exit "$status"
