@@ -1,5 +1,10 @@
 #include "timelock/store/raw_event_store.hpp"
 
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -85,28 +90,39 @@ constexpr Statement kHaltEarlier{"timelock_halt_earlier", R"(
    WHERE chain_id = $1
      AND halted_block IS NOT NULL)"};
 
-// Laterals, because a plan that was made while the table was small would scan all of it later.
-constexpr Statement kLoadCompound{"timelock_compound_load", R"(
-  SELECT t.*
-    FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k(chain_id, contract_address, flow_id)
-   CROSS JOIN LATERAL (SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
-                         FROM compound_timelock_transactions AS t
-                        WHERE t.chain_id = k.chain_id
-                          AND t.contract_address = k.contract_address
-                          AND t.event_tx_hash = k.flow_id
-                          AND NOT t.orphaned
-                       OFFSET 0) AS t)"};
+// Laterals, because a plan that was made while the table was small would scan all of it later. The data of calls stays
+// in the table: no fold needs it.
+#define FENCEPOST_LOAD(table, flow_id, columns)                                                                        \
+  "SELECT t.* FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k(chain_id, contract_address, flow_id) "            \
+  "CROSS JOIN LATERAL (SELECT t.chain_id, t.contract_address, t.event_type, t.tx_hash, t.from_address, t.to_address, " \
+  "t.block_number, t.block_hash, extract(epoch FROM t.block_timestamp)::bigint AS seconds, t.log_index, '' AS "        \
+  "event_data, " columns " FROM " table                                                                                \
+  " AS t WHERE t.chain_id = k.chain_id AND t.contract_address = "                                                      \
+  "k.contract_address AND t." flow_id " = k.flow_id AND NOT t.orphaned LIMIT $4) AS t"
 
-constexpr Statement kLoadOpenZeppelin{"timelock_openzeppelin_load", R"(
-  SELECT t.*
-    FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k(chain_id, contract_address, flow_id)
-   CROSS JOIN LATERAL (SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
-                         FROM openzeppelin_timelock_transactions AS t
-                        WHERE t.chain_id = k.chain_id
-                          AND t.contract_address = k.contract_address
-                          AND t.event_id = k.flow_id
-                          AND NOT t.orphaned
-                       OFFSET 0) AS t)"};
+constexpr Statement kLoadCompound{
+    "timelock_compound_load",
+    FENCEPOST_LOAD("compound_timelock_transactions", "event_tx_hash",
+                   "t.event_tx_hash, t.event_target, t.event_value, t.event_signature, t.event_signature_bytes, "
+                   "t.event_eta")};
+
+constexpr Statement kLoadOpenZeppelin{
+    "timelock_openzeppelin_load",
+    FENCEPOST_LOAD("openzeppelin_timelock_transactions", "event_id",
+                   "t.event_id, t.event_index, t.event_target, t.event_value, t.event_predecessor, t.event_delay, "
+                   "t.event_salt")};
+
+// Handled as an event that cannot be decoded: the contract is halted, and the others go on.
+void check_count(const std::vector<RawEvent>& events) {
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> counts;
+  for (const auto& event : events) {
+    if (++counts[{event.contract, event.flow_id}] <= kMaxEventsOfFlow) continue;
+    throw Exception(unavailable("bad_log", fmt::format("The contract has emitted more than {} events for one id.",
+                                                       kMaxEventsOfFlow))
+                        .with("contract", event.contract)
+                        .with("flow", event.flow_id));
+  }
+}
 
 void add_keys(FlowKeys& keys, Standard standard, std::int64_t chain_id, const pg::ResultSet& rows) {
   for (const auto row : rows) {
@@ -159,13 +175,15 @@ awaitable<std::vector<RawEvent>> load_events(pg::Transaction& tx, const FlowKeys
   KeyColumns openzeppelin;
   for (const auto& key : keys) (key.standard == Standard::kCompound ? compound : openzeppelin).add(key);
   pg::Batch batch;
-  batch.add(kLoadCompound, compound.chains, compound.contracts, compound.flows);
-  batch.add(kLoadOpenZeppelin, openzeppelin.chains, openzeppelin.contracts, openzeppelin.flows);
+  const auto limit = std::uint64_t{kMaxEventsOfFlow} + 1;
+  batch.add(kLoadCompound, compound.chains, compound.contracts, compound.flows, limit);
+  batch.add(kLoadOpenZeppelin, openzeppelin.chains, openzeppelin.contracts, openzeppelin.flows, limit);
   const auto results = co_await tx.run(std::move(batch));
   std::vector<RawEvent> events;
   events.reserve(results[0].size() + results[1].size());
   for (const auto row : results[0]) events.push_back(compound_event(row));
   for (const auto row : results[1]) events.push_back(openzeppelin_event(row));
+  check_count(events);
   co_return events;
 }
 

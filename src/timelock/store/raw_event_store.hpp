@@ -32,7 +32,11 @@ awaitable<FlowKeys> store_events(pg::Transaction& tx, std::int64_t chain_id, std
 awaitable<FlowKeys> orphan_events(pg::Transaction& tx, std::int64_t chain_id, std::int64_t fork,
                                   std::vector<std::string> branch);
 
-// The events of these flows that are not orphaned, in any order.
+// More come from no honest contract: the calls of one operation fit into one block.
+inline constexpr std::size_t kMaxEventsOfFlow = 100'000;
+
+// The events of these flows that are not orphaned, in any order, without the data of their calls. Throws `bad_log` if a
+// flow has more than kMaxEventsOfFlow.
 awaitable<std::vector<RawEvent>> load_events(pg::Transaction& tx, const FlowKeys& keys);
 
 }  // namespace fencepost::timelock

@@ -7,6 +7,7 @@
 #include "timelock/store/due_store.hpp"
 #include "timelock/store/flow_store.hpp"
 #include "timelock/store/history_store.hpp"
+#include "timelock/store/raw_event_store.hpp"
 #include "timelock/store/scan_store.hpp"
 #include "timelock/store/timelock_store.hpp"
 
@@ -159,6 +160,36 @@ TEST_F(TimelockStores, a_history_begins_earlier_only_while_nothing_was_announced
     add_flow(1, 1000);
     EXPECT_FALSE(co_await restart_history(pool, {1, kContract}, 3));
     EXPECT_TRUE(co_await restart_history(pool, {1, kContract}, 4));
+  });
+}
+
+TEST_F(TimelockStores, a_contract_that_never_ends_emitting_for_one_id_is_refused) {
+  test::with_pool(db_.dsn(), {}, [this](pg::Pool& pool) -> awaitable<> {
+    const auto add = [this](std::size_t first, std::size_t last) {
+      db_.exec(fmt::format(
+          "INSERT INTO openzeppelin_timelock_transactions (chain_id, contract_address, event_type, event_id, "
+          "event_index, "
+          "event_target, event_value, event_data, tx_hash, from_address, block_number, block_hash, block_timestamp, "
+          "log_index) SELECT 1, '{0}', 'CallScheduled', '{1}', n, '{0}', 0, '0x1234', '{1}', '{0}', 1, '{1}', now(), n "
+          "FROM generate_series({2}, {3}) AS n",
+          kContract, kHash, first, last));
+    };
+    const auto load = [&] {
+      return pg::transaction(pool, [](pg::Transaction& tx) -> awaitable<std::size_t> {
+        const FlowKeys keys{{Standard::kOpenZeppelin, 1, kContract, kHash}};
+        co_return (co_await load_events(tx, keys)).size();
+      });
+    };
+    add(1, kMaxEventsOfFlow);
+    EXPECT_EQ(co_await load(), kMaxEventsOfFlow);
+    add(kMaxEventsOfFlow + 1, kMaxEventsOfFlow + 1);
+    std::string code;
+    try {
+      co_await load();
+    } catch (const Exception& e) {
+      code = e.error().code;
+    }
+    EXPECT_EQ(code, "bad_log");
   });
 }
 
