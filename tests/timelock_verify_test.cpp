@@ -95,7 +95,7 @@ class TimelockVerify : public ::testing::Test {
   // What differs, as "flow what", after `corrupt`, which is then undone.
   std::vector<std::string> found_after(const std::string& corrupt) {
     cluster_->sql(corrupt);
-    const auto answer = verify(1);
+    const auto answer = verify(3);
     restore();
     std::vector<std::string> out;
     for (const auto& one : answer.at("differences").as_array()) {
@@ -193,7 +193,7 @@ TEST_F(TimelockVerify, an_event_that_was_never_stored_is_found_by_asking_the_con
       "executed_at = NULL, end_block = NULL WHERE flow_id = '{0}'",
       oz_id(2)));
   const auto found = run({});
-  EXPECT_EQ(found.status.code, 1) << found.err;
+  EXPECT_EQ(found.status.code, 3) << found.err;
   EXPECT_THAT(found.out, HasSubstr("  flow      " + oz_id(2) + " generation 1\n"));
   EXPECT_THAT(found.out, HasSubstr("  expected  the contract has executed it\n"));
   EXPECT_THAT(found.out, HasSubstr("6 flows of 2 contracts checked, 6 against their contract: 1 differences\n"));
@@ -239,7 +239,7 @@ TEST_F(TimelockVerify, an_answer_from_another_state_is_no_difference_unless_it_i
   verify(0);
   EXPECT_EQ(asked.size(), 6U);
   endpoint.change("eth_call", [&](const json::object&, json::object reply) { return lie(std::move(reply)); });
-  const auto differences = verify(1).at("differences").as_array();
+  const auto differences = verify(3).at("differences").as_array();
   EXPECT_EQ(differences.size(), 4U) << json::serialize(differences);  // two compound flows agree with any other than 0
 }
 

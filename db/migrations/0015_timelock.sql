@@ -6,6 +6,8 @@
 --
 -- Lock order: timelock_scan, timelock, timelock_transaction_flows by key, event.
 
+ALTER TABLE api_key ADD COLUMN contracts text[] NULL;  -- the timelocks that the key is restricted to; NULL: any
+
 -- How far a chain has been scanned. `block_timestamp` is the chain's clock: flows become ready and expire by it.
 --
 -- One node scans a chain at a time, by a claim that ends at `claimed_until`. The claim only saves work. What makes two

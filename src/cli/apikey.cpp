@@ -29,9 +29,10 @@ struct KeyCreateFlags {
   ConfigFlags config;
   std::string label;
   std::vector<std::string> scopes;
-  std::vector<std::string> signers;  // empty: every signer
-  std::vector<std::string> guilds;   // empty: every guild
-  std::string expires_in;            // "30d"; empty: never
+  std::vector<std::string> signers;    // empty: every signer
+  std::vector<std::string> guilds;     // empty: every guild
+  std::vector<std::string> contracts;  // empty: every contract
+  std::string expires_in;              // "30d"; empty: never
   bool json = false;
 };
 
@@ -73,11 +74,11 @@ json::value list_json(const std::optional<std::vector<std::string>>& list) {
 }
 
 json::object key_json(const ApiKey& key) {
-  return {{"keyId", key.key_id.to_string()},          {"label", key.label},
-          {"scopes", list_json(key.scopes)},          {"signers", list_json(key.signers)},
-          {"guilds", list_json(key.guilds)},          {"createdAt", time_json(key.created_at)},
-          {"expiresAt", time_json(key.expires_at)},   {"revokedAt", time_json(key.revoked_at)},
-          {"lastUsedAt", time_json(key.last_used_at)}};
+  return {{"keyId", key.key_id.to_string()},        {"label", key.label},
+          {"scopes", list_json(key.scopes)},        {"signers", list_json(key.signers)},
+          {"guilds", list_json(key.guilds)},        {"contracts", list_json(key.contracts)},
+          {"createdAt", time_json(key.created_at)}, {"expiresAt", time_json(key.expires_at)},
+          {"revokedAt", time_json(key.revoked_at)}, {"lastUsedAt", time_json(key.last_used_at)}};
 }
 
 std::string status_of(const ApiKey& key, TimePoint now) {
@@ -121,12 +122,15 @@ int create_key(const KeyCreateFlags& flags) {
   if (!database) return report(database.error());
   const auto signers = stored_addresses(flags.signers);
   if (!signers) return report(signers.error());
+  const auto contracts = stored_addresses(flags.contracts);
+  if (!contracts) return report(contracts.error());
   SystemClock clock;
   SystemRandom random;
   identity::KeyRequest request{.label = flags.label,
                                .scopes = flags.scopes,
                                .signers = unless_empty(*signers),
                                .guilds = unless_empty(flags.guilds),
+                               .contracts = unless_empty(*contracts),
                                .expires_at = std::nullopt};
   if (!flags.expires_in.empty()) {
     const auto life = parse_duration(flags.expires_in);
@@ -188,6 +192,7 @@ void add_key_create(CLI::App& apikey, Run& run) {
   command.add_option("--scope", flags->scopes, "admin or <domain>:read|write|operate; may be repeated")->required();
   command.add_option("--signer", flags->signers, "Restrict the key to this signer; may be repeated");
   command.add_option("--guild", flags->guilds, "Restrict the key to this guild; may be repeated");
+  command.add_option("--contract", flags->contracts, "Restrict the key to this timelock contract; may be repeated");
   command.add_option("--expires-in", flags->expires_in, "Lifetime, such as 12h or 30d; default: never expires");
   add_json_flag(command, flags->json);
 }

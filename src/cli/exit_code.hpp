@@ -8,7 +8,7 @@ namespace fencepost::cli {
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;         // or refused
 inline constexpr int kExitUsage = 2;          // the command line, the configuration or the request is wrong
-inline constexpr int kExitFailedForGood = 3;  // transaction FAILED_FINAL, transfer rejected, or audit errors
+inline constexpr int kExitFailedForGood = 3;  // transaction FAILED_FINAL, transfer rejected, audit errors, flows differ
 inline constexpr int kExitNotYet = 4;         // the timeout passed first
 inline constexpr int kExitNotFound = 5;       // the requested object does not exist
 inline constexpr int kExitUnavailable = 6;    // unreachable or too busy: a retry may succeed
@@ -19,7 +19,7 @@ inline constexpr auto kExitCodes =
     "  0  done\n"
     "  1  failed, or refused\n"
     "  2  the command line, the configuration or the request is wrong\n"
-    "  3  the transaction failed for good, the transfer was rejected, or the audit found money missing\n"
+    "  3  the transaction failed for good, the transfer was rejected, the audit found money missing, or flows differ\n"
     "  4  the timeout passed first\n"
     "  5  not found\n"
     "  6  unreachable or too busy: retry later\n";

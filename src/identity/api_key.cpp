@@ -38,20 +38,26 @@ Result<void> check_request(const KeyRequest& request) {
                                                    scope)));
     }
   }
-  for (const auto& signer : request.signers.value_or(std::vector<std::string>{})) {
-    if (!is_address(signer)) {
-      return fail(invalid("bad_signer",
-                          fmt::format("'{}' is not an address: expected 0x and 40 lowercase hex digits", signer)));
-    }
+  const auto listed = [](const auto& list) { return list.value_or(std::vector<std::string>{}); };
+  const auto not_an_address = [](const std::string& text) {
+    return fmt::format("'{}' is not an address: expected 0x and 40 lowercase hex digits", text);
+  };
+  for (const auto& signer : listed(request.signers)) {
+    if (!is_address(signer)) return fail(invalid("bad_signer", not_an_address(signer)));
   }
-  for (const auto& guild : request.guilds.value_or(std::vector<std::string>{})) {
+  for (const auto& contract : listed(request.contracts)) {
+    if (!is_address(contract)) return fail(invalid("bad_contract", not_an_address(contract)));
+  }
+  for (const auto& guild : listed(request.guilds)) {
     if (!parse_id(guild)) {
       return fail(invalid("bad_guild", fmt::format("'{}' is not a guild id: expected {}", guild, kIdForm)));
     }
   }
-  if (request.signers.value_or(std::vector<std::string>{}).size() > kMaxListed ||
-      request.guilds.value_or(std::vector<std::string>{}).size() > kMaxListed) {
-    return fail(invalid("too_many_listed", fmt::format("a key may list at most {} signers or guilds", kMaxListed)));
+  const auto longest =
+      std::max({listed(request.signers).size(), listed(request.guilds).size(), listed(request.contracts).size()});
+  if (longest > kMaxListed) {
+    return fail(
+        invalid("too_many_listed", fmt::format("a key may list at most {} signers, guilds or contracts", kMaxListed)));
   }
   return {};
 }
@@ -72,6 +78,7 @@ http::Principal ApiKey::principal() const {
   http::Principal principal{.id = key_id.to_string(), .label = label, .scopes = scopes, .restrictions = {}};
   if (signers) principal.restrictions.emplace("signer", *signers);
   if (guilds) principal.restrictions.emplace("guild", *guilds);
+  if (contracts) principal.restrictions.emplace("contract", *contracts);
   return principal;
 }
 
@@ -106,6 +113,7 @@ Result<NewKey> make_key(const KeyRequest& request, Uuid key_id, Random& random) 
   made.key.scopes = request.scopes;
   made.key.signers = request.signers;
   made.key.guilds = request.guilds;
+  made.key.contracts = request.contracts;
   made.key.expires_at = request.expires_at;
   made.text = key_text(key_id, secret.reveal());
   return made;

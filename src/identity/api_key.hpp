@@ -24,14 +24,16 @@ struct ApiKey {
   std::string label;
   Digest256 secret_hash{};
   std::vector<std::string> scopes;
-  std::optional<std::vector<std::string>> signers;  // none: every signer
-  std::optional<std::vector<std::string>> guilds;   // none: every guild
+  std::optional<std::vector<std::string>> signers;    // none: every signer
+  std::optional<std::vector<std::string>> guilds;     // none: every guild
+  std::optional<std::vector<std::string>> contracts;  // none: every contract
   TimePoint created_at;
   std::optional<TimePoint> expires_at;
   std::optional<TimePoint> revoked_at;
   std::optional<TimePoint> last_used_at;
 
-  // The caller that this key authenticates. Has a restriction "signer" or "guild" where the key lists any.
+  // The caller that this key authenticates. Has a restriction "signer", "guild" or "contract" where the key lists
+  // any.
   http::Principal principal() const;
 };
 
@@ -54,10 +56,11 @@ struct KeyRequest {
   std::vector<std::string> scopes;
   std::optional<std::vector<std::string>> signers;
   std::optional<std::vector<std::string>> guilds;
+  std::optional<std::vector<std::string>> contracts;
   std::optional<TimePoint> expires_at;
 };
 
-// Errors, kInvalid: "bad_label", "bad_scope", "bad_signer", "bad_guild", "too_many_listed".
+// Errors, kInvalid: "bad_label", "bad_scope", "bad_signer", "bad_guild", "bad_contract", "too_many_listed".
 Result<NewKey> make_key(const KeyRequest& request, Uuid key_id, Random& random);
 
 // The text of an existing key whose secret is known. Used by `up`, which keeps the same key across restarts.

@@ -10,18 +10,18 @@ namespace {
 using pg::Statement;
 
 constexpr Statement kInsert{"api_key_insert", R"(
-  INSERT INTO api_key (key_id, label, secret_hash, scopes, signers, guilds, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7))"};
+  INSERT INTO api_key (key_id, label, secret_hash, scopes, signers, guilds, contracts, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8))"};
 
 constexpr Statement kFind{"api_key_find", R"(
   SELECT key_id, label, secret_hash, to_json(scopes) AS scopes, to_json(signers) AS signers,
-         to_json(guilds) AS guilds, created_at, expires_at, revoked_at, last_used_at
+         to_json(guilds) AS guilds, to_json(contracts) AS contracts, created_at, expires_at, revoked_at, last_used_at
     FROM api_key
    WHERE key_id = $1)"};
 
 constexpr Statement kList{"api_key_list", R"(
   SELECT key_id, label, secret_hash, to_json(scopes) AS scopes, to_json(signers) AS signers,
-         to_json(guilds) AS guilds, created_at, expires_at, revoked_at, last_used_at
+         to_json(guilds) AS guilds, to_json(contracts) AS contracts, created_at, expires_at, revoked_at, last_used_at
     FROM api_key
    ORDER BY created_at DESC, key_id DESC)"};
 
@@ -63,6 +63,7 @@ ApiKey read_key(const pg::Row& row) {
   key.scopes = strings(row.get<boost::json::value>("scopes"));
   key.signers = optional_strings(row, "signers");
   key.guilds = optional_strings(row, "guilds");
+  key.contracts = optional_strings(row, "contracts");
   key.created_at = row.get<TimePoint>("created_at");
   key.expires_at = row.get<std::optional<TimePoint>>("expires_at");
   key.revoked_at = row.get<std::optional<TimePoint>>("revoked_at");
@@ -74,7 +75,8 @@ ApiKey read_key(const pg::Row& row) {
 
 awaitable<> ApiKeyStore::insert(const ApiKey& key) {
   const auto hash = pg::to_bytes(key.secret_hash);
-  co_await pool_.execute(kInsert, key.key_id, key.label, hash, key.scopes, key.signers, key.guilds, key.expires_at);
+  co_await pool_.execute(kInsert, key.key_id, key.label, hash, key.scopes, key.signers, key.guilds, key.contracts,
+                         key.expires_at);
 }
 
 awaitable<std::optional<ApiKey>> ApiKeyStore::find(const Uuid& key_id) {

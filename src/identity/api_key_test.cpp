@@ -67,6 +67,7 @@ TEST(api_key, an_invalid_key_request_is_refused) {
       {{.label = "a", .scopes = {"admin"}, .signers = std::vector<std::string>{"0xABC"}}, "bad_signer"},
       {{.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"-1"}}, "bad_guild"},
       {{.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"007"}}, "bad_guild"},
+      {{.label = "a", .scopes = {"admin"}, .contracts = std::vector<std::string>{"0x12"}}, "bad_contract"},
   };
   for (const auto& c : cases) {
     const auto made = make_key(c.request, kId, random);

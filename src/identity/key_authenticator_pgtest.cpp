@@ -98,7 +98,8 @@ TEST_F(Identity, the_principal_is_what_was_stored) {
   const auto made = create({.label = "Zoë's \"key\"",
                             .scopes = {"tx:read", "tx:write"},
                             .signers = std::vector{signer},
-                            .guilds = std::vector<std::string>{}});
+                            .guilds = std::vector<std::string>{},
+                            .contracts = std::vector{signer}});
   http::Request request;
   request.add_header("Authorization", "Bearer " + std::string(made.text.reveal()));
   const auto principal = runtime_.run_on(0, door.authenticate(request)).value();
@@ -108,6 +109,8 @@ TEST_F(Identity, the_principal_is_what_was_stored) {
   EXPECT_TRUE(principal.allows("signer", signer));
   EXPECT_FALSE(principal.allows("signer", "0x" + std::string(40, 'b')));
   EXPECT_FALSE(principal.allows("guild", "1"));
+  EXPECT_TRUE(principal.allows("contract", signer));
+  EXPECT_FALSE(principal.allows("contract", "0x" + std::string(40, 'b')));
 }
 
 TEST_F(Identity, a_revoked_key_is_refused_once_the_node_is_notified) {

@@ -102,7 +102,8 @@ awaitable<Response> whoami(Request& request, Handling) {
                                  {"label", principal.label},
                                  {"scopes", to_json(principal.scopes)},
                                  {"signers", restriction_json(principal, "signer")},
-                                 {"guilds", restriction_json(principal, "guild")}});
+                                 {"guilds", restriction_json(principal, "guild")},
+                                 {"contracts", restriction_json(principal, "contract")}});
 }
 
 awaitable<Response> get_log_level(Request&, Handling) {

@@ -49,7 +49,7 @@ class VerifyRun {
     const auto done = poll_until(world_, std::nullopt, [this] { return page(); });
     if (!done) return fail(done.error());
     world_.print(as_json_ ? json::serialize(summary()) + "\n" : text());
-    if (found_ > 0) return kExitFailed;
+    if (found_ > 0) return kExitFailedForGood;
     return not_checked_.empty() ? kExitDone : kExitUnavailable;
   }
 
@@ -134,7 +134,7 @@ Result<int> verify_flows(const PollWorld& world, json::object scope, bool as_jso
 void add_timelock_verify(CLI::App& timelock, Run& run) {
   const auto [command, flags] = add_verb<TimelockVerifyFlags>(
       timelock, run, "verify",
-      "Compare flows with their events and with the contracts (exit code 0: equal, 1: differences, 6: not all could be "
+      "Compare flows with their events and with the contracts (exit code 0: equal, 3: differences, 6: not all could be "
       "checked)",
       verify_timelocks);
   command.add_option("--chain", flags->chain_id, "Only contracts on this chain");
