@@ -69,7 +69,8 @@ std::string seconds_text(const std::string& seconds) {
   const auto number = parse_uint256(seconds);
   constexpr auto kMost = std::chrono::seconds(std::chrono::hours(24 * 10'000)).count();
   if (!number || *number > kMost) return seconds + " s";
-  return fmt::format("{} s ({})", seconds, duration_text(std::chrono::seconds(number->convert_to<std::int64_t>())));
+  const auto text = duration_text(std::chrono::seconds(number->convert_to<std::int64_t>()));
+  return text == seconds + "s" ? seconds + " s" : fmt::format("{} s ({})", seconds, text);
 }
 
 std::string timelock_details(const json::value& timelock) {
