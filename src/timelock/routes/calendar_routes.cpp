@@ -22,7 +22,8 @@ std::string uid_of(const FlowView& flow, std::string_view moment) {
 
 CalendarEntry entry_of(const FlowView& flow, const CalendarText& text, std::string_view moment, std::int64_t at) {
   const auto name = text.remark.empty() ? flow.key.contract : text.remark;
-  const auto what = text.signature.empty() ? fmt::format("{} calls", flow.calls) : text.signature;
+  const auto what =
+      text.signature.empty() ? fmt::format("{} call{}", flow.calls, flow.calls == 1 ? "" : "s") : text.signature;
   return {.uid = uid_of(flow, moment),
           .at = at,
           .changed_at = std::chrono::floor<std::chrono::seconds>(flow.updated_at).time_since_epoch().count(),
