@@ -33,7 +33,7 @@ awaitable<std::optional<ScanPlan>> ScanPlanner::plan(ScanPoint point) {
   if (window().empty()) co_return std::nullopt;
   const auto next = point.number + 1;
   if (next < window().bottom()->number) {
-    if (!co_await is_on_chain(point, {})) co_return co_await after_reorg(std::move(point));
+    if (!co_await is_on_chain(point)) co_return co_await after_reorg(std::move(point));
     if (next >= window().bottom()->number) co_return std::nullopt;  // the window has moved
     co_return ScanPlan{.first = next, .range_last = window().bottom()->number - 1, .headers = {}, .fork = {}};
   }
@@ -88,9 +88,26 @@ awaitable<std::vector<ScanPlanner::Place>> ScanPlanner::line_of(ScanPoint point)
   co_return line;
 }
 
-awaitable<bool> ScanPlanner::is_on_chain(ScanPoint point, evm::Endpoint endpoint) {
-  const auto blocks = value_or_throw(co_await parts_.chain.connector().blocks(point.number, 1, endpoint));
-  co_return !blocks.empty() && blocks.front().header.hash == point.hash;
+awaitable<bool> ScanPlanner::is_on_chain(ScanPoint point) {
+  const auto blocks = co_await old_blocks(point.number, 1);
+  co_return blocks.front().header.hash == point.hash;
+}
+
+awaitable<std::vector<evm::Block>> ScanPlanner::old_blocks(std::int64_t first, std::size_t count) {
+  auto& connector = parts_.chain.connector();
+  std::vector<evm::Endpoint> endpoints{std::nullopt};  // the preferred one
+  for (std::size_t i = 0; i < connector.endpoint_count(); ++i) {
+    if (!connector.endpoint_status(i).wrong_chain) endpoints.emplace_back(i);
+  }
+  std::optional<Error> failure;
+  for (const auto& endpoint : endpoints) {
+    auto blocks = co_await connector.blocks(first, count, endpoint);
+    if (blocks && blocks->size() == count) co_return std::move(*blocks);
+    if (!blocks) failure = blocks.error();
+  }
+  if (failure) throw Exception(*failure);
+  throw Exception(unavailable("endpoint_behind", "No endpoint has the blocks up to which the chain was scanned.")
+                      .with("block", std::to_string(first + static_cast<std::int64_t>(count) - 1)));
 }
 
 awaitable<bool> ScanPlanner::lower_head_is_believed(ScanPoint point) {
@@ -116,16 +133,9 @@ awaitable<bool> ScanPlanner::lower_head_is_believed(ScanPoint point) {
 awaitable<std::optional<std::int64_t>> ScanPlanner::newest_on_chain(std::vector<Place> line) {
   const auto bottom = window().bottom()->number;
   std::erase_if(line, [&](const Place& place) { return place.number >= bottom - 1; });
-  evm::Endpoint endpoint;
   for (std::size_t done = 0; done < line.size(); done += kBlocksCompared) {
     const auto count = std::min(kBlocksCompared, line.size() - done);
-    const auto lowest = line[done + count - 1].number;
-    const auto blocks = value_or_throw(co_await parts_.chain.connector().blocks(lowest, count, endpoint));
-    if (blocks.size() < count) {
-      throw Exception(unavailable("endpoint_behind", "The endpoint does not have blocks below the chain's head.")
-                          .with("block", std::to_string(lowest + static_cast<std::int64_t>(blocks.size()))));
-    }
-    endpoint = blocks.front().endpoint;
+    const auto blocks = co_await old_blocks(line[done + count - 1].number, count);
     for (std::size_t i = 0; i < count; ++i) {
       if (blocks[count - 1 - i].header.hash == line[done + i].hash) co_return line[done + i].number;
     }

@@ -62,7 +62,10 @@ class ScanPlanner {
   awaitable<std::optional<ScanPlan>> after_reorg(ScanPoint point);
   // The block and its ancestors, newest first.
   awaitable<std::vector<Place>> line_of(ScanPoint point);
-  awaitable<bool> is_on_chain(ScanPoint point, evm::Endpoint endpoint);
+  awaitable<bool> is_on_chain(ScanPoint point);
+  // The blocks first … first + count - 1, from an endpoint that has all of them: one that is stuck below proves
+  // nothing.
+  awaitable<std::vector<evm::Block>> old_blocks(std::int64_t first, std::size_t count);
   awaitable<bool> lower_head_is_believed(ScanPoint point);
   // The newest block of the line that is on the chain, below the window.
   awaitable<std::optional<std::int64_t>> newest_on_chain(std::vector<Place> line);
