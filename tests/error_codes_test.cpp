@@ -70,6 +70,7 @@ const Codes kNeverAnswered = {
     "migration_missing",
     "migrations_pending",
     // `fencepost apikey create`.
+    "bad_contract",
     "bad_guild",
     "bad_label",
     "bad_scope",

@@ -140,7 +140,8 @@ TEST_F(TimelockVerify, nothing_differs_after_a_normal_run_and_each_corruption_is
   };
   const auto whats = [](const std::string& id, const std::vector<std::string>& names) {
     std::vector<std::string> out;
-    for (const auto& name : names) out.push_back(id + " " + name);
+    out.reserve(names.size());
+    for (const auto& name : names) out.push_back(fmt::format("{} {}", id, name));
     return out;
   };
   const auto extra = "0x" + std::string(64, '7');

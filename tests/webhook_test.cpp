@@ -21,7 +21,6 @@ namespace {
 
 namespace json = boost::json;
 using outbox::testing::HttpReceiver;
-using outbox::testing::Received;
 using testing::HasSubstr;
 
 const std::vector<std::string> kQuick{"FENCEPOST_WEBHOOKS_ALLOW_PRIVATE=true", "FENCEPOST_WEBHOOKS_ALLOW_HTTP=true",

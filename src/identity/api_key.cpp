@@ -62,6 +62,14 @@ Result<void> check_request(const KeyRequest& request) {
   return {};
 }
 
+std::optional<std::vector<std::string>> each_once(std::optional<std::vector<std::string>> list) {
+  if (!list) return list;
+  std::ranges::sort(*list);
+  const auto rest = std::ranges::unique(*list);
+  list->erase(rest.begin(), rest.end());
+  return list;
+}
+
 std::string hex_digits(std::span<const std::byte> bytes) {
   std::string out;
   for (const auto byte : bytes) fmt::format_to(std::back_inserter(out), "{:02x}", std::to_integer<unsigned>(byte));
@@ -111,9 +119,9 @@ Result<NewKey> make_key(const KeyRequest& request, Uuid key_id, Random& random) 
   made.key.label = request.label;
   made.key.secret_hash = sha256(secret.reveal());
   made.key.scopes = request.scopes;
-  made.key.signers = request.signers;
-  made.key.guilds = request.guilds;
-  made.key.contracts = request.contracts;
+  made.key.signers = each_once(request.signers);
+  made.key.guilds = each_once(request.guilds);
+  made.key.contracts = each_once(request.contracts);
   made.key.expires_at = request.expires_at;
   made.text = key_text(key_id, secret.reveal());
   return made;

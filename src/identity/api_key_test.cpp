@@ -76,5 +76,13 @@ TEST(api_key, an_invalid_key_request_is_refused) {
   }
 }
 
+TEST(api_key, an_id_that_is_listed_twice_counts_once) {
+  SeededRandom random(1);
+  const auto made =
+      make_key({.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"7", "3", "7"}}, kId, random);
+  EXPECT_EQ(made.value().key.guilds, (std::vector<std::string>{"3", "7"}));
+  EXPECT_EQ(made.value().key.signers, std::nullopt);
+}
+
 }  // namespace
 }  // namespace fencepost::identity

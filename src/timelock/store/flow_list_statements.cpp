@@ -90,6 +90,9 @@ namespace {
 #define FENCEPOST_OPENZEPPELIN_IDS                                                                 \
   "SELECT 'openzeppelin' AS standard, e.chain_id, e.contract_address, e.event_id AS flow_id FROM " \
   "openzeppelin_timelock_transactions AS e WHERE "
+// A search for what a flow calls looks at the events that queued it, and not at those of its end.
+#define FENCEPOST_QUEUED "e.event_type = 'QueueTransaction' AND "
+#define FENCEPOST_SCHEDULED "e.event_type = 'CallScheduled' AND "
 // However many events match a search, it looks at so many.
 #define FENCEPOST_MOST_EVENTS " LIMIT 1000"
 
@@ -109,8 +112,8 @@ namespace {
   " UNION "                                                                                                            \
   FENCEPOST_FLOW_PAGES(FENCEPOST_STATUSES, "f.via_address = $13 AND f.status = s.status", place, order, walk)                \
   " UNION "                                                                                                            \
-  FENCEPOST_BY_IDS("(" FENCEPOST_COMPOUND_IDS FENCEPOST_OF_TARGET(until) ") UNION ("                                   \
-                   FENCEPOST_OPENZEPPELIN_IDS FENCEPOST_OF_TARGET(until) ")", "", place, order)
+  FENCEPOST_BY_IDS("(" FENCEPOST_COMPOUND_IDS FENCEPOST_QUEUED FENCEPOST_OF_TARGET(until) ") UNION ("                                   \
+                   FENCEPOST_OPENZEPPELIN_IDS FENCEPOST_SCHEDULED FENCEPOST_OF_TARGET(until) ")", "", place, order)
 
 // The last character of Unicode ends the range of texts that begin with $13.
 #define FENCEPOST_BY_TEXT(place, order, walk, until)                                                               \
@@ -121,7 +124,7 @@ namespace {
       "f.contract_address = c.contract_address AND f.chain_id = c.chain_id AND f.status = s.status", place, order, \
       walk)                                                                                                        \
   " UNION " FENCEPOST_BY_IDS(                                                                                      \
-      "SELECT DISTINCT e.* FROM (" FENCEPOST_COMPOUND_IDS                                                          \
+      "SELECT DISTINCT e.* FROM (" FENCEPOST_COMPOUND_IDS FENCEPOST_QUEUED                                         \
       "e.event_signature <> '' "                                                                                   \
       "AND left(e.event_signature, 100) COLLATE \"C\" >= $13 "                                                     \
       "AND left(e.event_signature, 100) COLLATE \"C\" < $13 || U&'\\+10FFFF'" until                                \

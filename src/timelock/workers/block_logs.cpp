@@ -47,6 +47,11 @@ awaitable<Result<std::vector<evm::Log>>> BlockLogs::read(evm::BlockHeader header
                                                          std::size_t endpoint) {
   auto logs = co_await by_hash(header.hash, filter, endpoint);
   if (!logs) co_return logs;
+  if (logs->empty() && !header.logs_bloom) {  // headers from the database have none
+    const auto again = co_await chain_.connector().headers_by_hash({header.hash}, endpoint);
+    if (!again.front()) co_return fail(again.front().error());
+    if (*again.front()) header.logs_bloom = (**again.front()).logs_bloom;
+  }
   if (logs->empty() && header.logs_bloom && evm::may_log(header, filter)) {
     const auto receipts = co_await in_receipts(header.hash, filter, endpoint);
     if (!receipts) co_return fail(receipts.error());

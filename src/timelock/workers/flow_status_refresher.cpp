@@ -1,6 +1,5 @@
 #include "timelock/workers/flow_status_refresher.hpp"
 
-#include "runtime/gather.hpp"
 #include "timelock/store/due_store.hpp"
 #include "timelock/store/scan_store.hpp"
 
@@ -9,7 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::hours kHelperInterval{1};  // it is woken when there is work
 constexpr auto kCounterHelp = "Flows that the chain's clock has moved";
 
 std::int64_t seconds(std::chrono::milliseconds duration) {
@@ -28,29 +26,7 @@ FlowStatusRefresher::FlowStatusRefresher(ScannerParts parts, const ScannerOption
       worker_(
           parts_.chain.home(),
           {.name = "timelock_flow_refresh", .chain = parts_.chain.name(), .interval = options.flow_refresh_interval},
-          [this] { return step_with_help(); }, parts_.metrics),
-      helper_(
-          parts_.chain.home(),
-          {.name = "timelock_flow_refresh_helper", .chain = parts_.chain.name(), .interval = kHelperInterval},
           [this] { return step(); }, parts_.metrics) {}
-
-void FlowStatusRefresher::start() {
-  worker_.start();
-  helper_.start();
-}
-
-awaitable<> FlowStatusRefresher::stop() {
-  std::vector<awaitable<>> stops;
-  stops.push_back(worker_.stop());
-  stops.push_back(helper_.stop());
-  co_await gather(std::move(stops));
-}
-
-awaitable<Worker::Next> FlowStatusRefresher::step_with_help() {
-  const auto next = co_await step();
-  if (next == Worker::Next::kAgain) helper_.wake();
-  co_return next;
-}
 
 // What has expired is not announced as ready first.
 awaitable<Worker::Next> FlowStatusRefresher::step() {

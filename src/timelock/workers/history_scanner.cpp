@@ -88,7 +88,7 @@ awaitable<Worker::Next> HistoryScanner::step() {
   }
   if (co_await halted_contract(parts_, *failure, first)) co_return Worker::Next::kAgain;
   const bool suspect = addresses.size() == 1 && suspects_.contains(addresses.front());
-  note_failure(addresses);
+  if (!suspect) note_failure(addresses);
   co_await note_history_failure(pool, parts_.chain.id(), addresses, failure->to_string());
   if (suspect && others_go_on_) co_return Worker::Next::kAgain;  // no pause: the next step is the others'
   throw Exception(*failure);
@@ -110,7 +110,7 @@ awaitable<Worker::Next> HistoryScanner::scan(const ScanState& state, const std::
   const auto last = near ? std::min({range.last, range.first + kBlocksAtOnce - 1, head, point.number})
                          : std::min({range.last, bottom - 1, point.number});
   auto blocks = value_or_throw(near ? co_await source_.by_hash(headers_between(window, range.first, last), group)
-                                    : co_await source_.by_range(range.first, last, group));
+                                    : co_await source_.by_range(range.first, last, group, ""));
   events_total_.Increment(static_cast<double>(blocks.events.size()));
   while (blocks.events.size() > kEventsAtOnce) {
     auto part = take_part(blocks);

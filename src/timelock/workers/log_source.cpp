@@ -104,8 +104,9 @@ awaitable<Result<ScannedBlocks>> LogSource::by_hash(std::vector<evm::BlockHeader
   co_return co_await from_any_endpoint(read);
 }
 
-awaitable<Result<ScannedBlocks>> LogSource::by_range(std::int64_t first, std::int64_t last, Contracts contracts) {
-  const auto read = [&](std::size_t endpoint) { return read_range(first, last, contracts, endpoint); };
+awaitable<Result<ScannedBlocks>> LogSource::by_range(std::int64_t first, std::int64_t last, Contracts contracts,
+                                                     std::string parent) {
+  const auto read = [&](std::size_t endpoint) { return read_range(first, last, contracts, parent, endpoint); };
   co_return co_await from_any_endpoint(read);
 }
 
@@ -120,14 +121,16 @@ awaitable<Result<ScannedBlocks>> LogSource::read_blocks(const std::vector<evm::B
     if (!found) co_return fail(found.error());
     std::ranges::move(*found, std::back_inserter(logs));
   }
-  auto events = co_await complete(std::move(logs), contracts, endpoint);
-  if (!events) co_return fail(events.error());
   const auto& last = headers.back();
+  auto events = co_await complete(std::move(logs), contracts, last.timestamp, endpoint);
+  if (!events) co_return fail(events.error());
   co_return ScannedBlocks{.through = {last.number, last.hash, last.timestamp}, .events = std::move(*events)};
 }
 
 awaitable<Result<ScannedBlocks>> LogSource::read_range(std::int64_t first, std::int64_t last,
-                                                       const Contracts& contracts, std::size_t endpoint) {
+                                                       const Contracts& contracts, const std::string& parent,
+                                                       std::size_t endpoint) {
+  if (const auto linked = co_await check_parent(first, parent, endpoint); !linked) co_return fail(linked.error());
   auto range = co_await logs_in_range(first, last, filter_for(contracts), endpoint);
   if (!range) co_return fail(range.error());
   const auto end = co_await chain_.connector().blocks(range->last, 1, endpoint);
@@ -136,10 +139,23 @@ awaitable<Result<ScannedBlocks>> LogSource::read_range(std::int64_t first, std::
     co_return fail(unavailable("endpoint_behind", "The endpoint does not have the last block of the range.")
                        .with("block", std::to_string(range->last)));
   }
-  auto events = co_await complete(std::move(range->logs), contracts, endpoint);
-  if (!events) co_return fail(events.error());
   const auto& header = end->front().header;
+  auto events = co_await complete(std::move(range->logs), contracts, header.timestamp, endpoint);
+  if (!events) co_return fail(events.error());
   co_return ScannedBlocks{.through = {header.number, header.hash, header.timestamp}, .events = std::move(*events)};
+}
+
+awaitable<Result<void>> LogSource::check_parent(std::int64_t first, const std::string& parent, std::size_t endpoint) {
+  if (parent.empty()) co_return Result<void>{};
+  const auto blocks = co_await chain_.connector().blocks(first, 1, endpoint);
+  if (!blocks) co_return fail(blocks.error());
+  if (blocks->empty()) {
+    co_return fail(unavailable("endpoint_behind", "The endpoint does not have the first block of the range.")
+                       .with("block", std::to_string(first)));
+  }
+  if (blocks->front().header.parent_hash == parent) co_return Result<void>{};
+  co_return fail(unavailable("chain_moved", "The endpoint is on another branch than the block before the range.")
+                     .with("block", std::to_string(first)));
 }
 
 awaitable<Result<LogSource::Range>> LogSource::logs_in_range(std::int64_t first, std::int64_t last,
@@ -157,11 +173,10 @@ awaitable<Result<LogSource::Range>> LogSource::logs_in_range(std::int64_t first,
     auto logs = co_await ask(first, end, filter, endpoint);
     if (logs) {
       span.succeeded(end - first + 1, logs->size());
-      if (logs->empty()) {
-        const auto confirmed = co_await confirm_no_logs(first, end, filter, endpoint);
-        if (!confirmed) co_return fail(confirmed.error());
-      }
-      co_return Range{end, std::move(*logs)};
+      if (!logs->empty()) co_return Range{end, std::move(*logs)};
+      const auto confirmed = co_await confirm_no_logs(first, end, filter, endpoint);
+      if (!confirmed) co_return fail(confirmed.error());
+      co_return Range{*confirmed, {}};
     }
     if (!evm::is_range_too_large(logs.error())) co_return fail(logs.error());
     const auto smaller = span.refused(end - first + 1, evm::suggested_span(logs.error()));
@@ -182,24 +197,36 @@ awaitable<Result<LogSource::Range>> LogSource::logs_in_one_block(std::int64_t nu
   co_return Range{number, std::move(*logs)};
 }
 
-// The first that answers and has the range decides. One that does not proves nothing.
-awaitable<Result<void>> LogSource::confirm_no_logs(std::int64_t first, std::int64_t last, const evm::LogFilter& filter,
-                                                   std::size_t endpoint) {
+// The first that answers and has the range decides. One that does not proves nothing. One that refuses the range as too
+// large is asked for less.
+awaitable<Result<std::int64_t>> LogSource::confirm_no_logs(std::int64_t first, std::int64_t last,
+                                                           const evm::LogFilter& filter, std::size_t endpoint) {
   const auto all = endpoints();
   for (const auto other : choice_.order(all)) {
     if (other == endpoint || all[other].cooling_until) continue;
     const auto head = co_await chain_.connector().head_number(other);
     if (!head || head->number < last) continue;
-    const auto logs = co_await ask(first, last, filter, other);
-    if (!logs) continue;
-    if (logs->empty()) break;
+    auto& span = span_of(other);
+    auto end = std::min(last, first + span.blocks() - 1);
+    auto logs = co_await ask(first, end, filter, other);
+    while (!logs && evm::is_range_too_large(logs.error()) &&
+           span.refused(end - first + 1, evm::suggested_span(logs.error()))) {
+      end = std::min(last, first + span.blocks() - 1);
+      logs = co_await ask(first, end, filter, other);
+    }
+    const bool has_many = !logs && evm::is_range_too_large(logs.error());  // in a single block
+    if (!logs && !has_many) continue;
+    if (!has_many && logs->empty()) {
+      span.succeeded(end - first + 1, 0);
+      co_return end;
+    }
     withheld_total_.Increment();
     co_return fail(unavailable("logs_withheld", "The endpoint returned no logs for a range in which another has some.")
                        .with("first", std::to_string(first))
-                       .with("last", std::to_string(last))
+                       .with("last", std::to_string(end))
                        .with("other", all[other].label));
   }
-  co_return Result<void>{};
+  co_return last;
 }
 
 awaitable<Result<std::vector<evm::Log>>> LogSource::ask(std::int64_t first, std::int64_t last,
@@ -216,12 +243,13 @@ awaitable<Result<std::vector<evm::Log>>> LogSource::ask(std::int64_t first, std:
 }
 
 awaitable<Result<std::vector<RawEvent>>> LogSource::complete(std::vector<evm::Log> logs, const Contracts& contracts,
-                                                             std::size_t endpoint) {
+                                                             std::int64_t newest, std::size_t endpoint) {
   std::vector<RawEvent> events;
   events.reserve(logs.size());
   for (auto& log : logs) {
     const auto standard = contracts.at(log.address);
-    const auto timestamp = log.block_timestamp.value_or(0);  // 0: asked for below
+    const auto claimed = log.block_timestamp.value_or(0);
+    const auto timestamp = claimed <= newest ? claimed : 0;  // 0: asked for below
     auto event = decode(standard, fields_of(std::move(log)));
     if (!event) co_return fail(event.error());
     if (!*event) continue;  // another event of the contract

@@ -49,8 +49,10 @@ class LogSource {
 
   // The events of these blocks. Requires: at least one header, each the parent of the next.
   awaitable<Result<ScannedBlocks>> by_hash(std::vector<evm::BlockHeader> headers, Contracts contracts);
-  // The events of blocks from `first` on, as many as the endpoint gives at once, at most up to `last`.
-  awaitable<Result<ScannedBlocks>> by_range(std::int64_t first, std::int64_t last, Contracts contracts);
+  // The events of blocks from `first` on, as many as the endpoint gives at once, at most up to `last`. `parent`: the
+  // hash of the block before; an endpoint with another one there is not used. Empty: it is not known.
+  awaitable<Result<ScannedBlocks>> by_range(std::int64_t first, std::int64_t last, Contracts contracts,
+                                            std::string parent);
 
  private:
   // A range as one endpoint has it.
@@ -65,18 +67,21 @@ class LogSource {
   awaitable<Result<ScannedBlocks>> read_blocks(const std::vector<evm::BlockHeader>& headers, const Contracts& contracts,
                                                std::size_t endpoint);
   awaitable<Result<ScannedBlocks>> read_range(std::int64_t first, std::int64_t last, const Contracts& contracts,
-                                              std::size_t endpoint);
+                                              const std::string& parent, std::size_t endpoint);
+  awaitable<Result<void>> check_parent(std::int64_t first, const std::string& parent, std::size_t endpoint);
   awaitable<Result<Range>> logs_in_range(std::int64_t first, std::int64_t last, const evm::LogFilter& filter,
                                          std::size_t endpoint);
   // For a block that is too large as a range.
   awaitable<Result<Range>> logs_in_one_block(std::int64_t number, const evm::LogFilter& filter, std::size_t endpoint);
-  // Asks a second endpoint about a range in which this one has no logs.
-  awaitable<Result<void>> confirm_no_logs(std::int64_t first, std::int64_t last, const evm::LogFilter& filter,
-                                          std::size_t endpoint);
+  // Asks a second endpoint about a range in which this one has no logs. Returns the last block up to which it agrees:
+  // it may give less at once.
+  awaitable<Result<std::int64_t>> confirm_no_logs(std::int64_t first, std::int64_t last, const evm::LogFilter& filter,
+                                                  std::size_t endpoint);
   awaitable<Result<std::vector<evm::Log>>> ask(std::int64_t first, std::int64_t last, const evm::LogFilter& filter,
                                                std::size_t endpoint);
+  // `newest`: the time of the last block. A log that claims a later one is not believed.
   awaitable<Result<std::vector<RawEvent>>> complete(std::vector<evm::Log> logs, const Contracts& contracts,
-                                                    std::size_t endpoint);
+                                                    std::int64_t newest, std::size_t endpoint);
   awaitable<Result<void>> add_timestamps(std::vector<RawEvent>& events, std::size_t endpoint);
   awaitable<Result<void>> add_senders(std::vector<RawEvent>& events, std::size_t endpoint);
   std::vector<evm::EndpointStatus> endpoints() const;

@@ -5,8 +5,8 @@
 //   on another branch             a reorg: the blocks after the last one that both branches share
 //   above the head, same branch   nothing: this node's endpoints are behind another node's
 //   above the head, another       nothing at first: a stale endpoint looks like this. A reorg after kBelieveLowerAfter,
-//   if
-//                                 the follower is synced and no endpoint has the scanned block
+//                                 if the follower is synced and no endpoint has the scanned block; later if one of
+//                                 them does not answer
 //
 // The shared block is found by the ancestors of the scanned block: their headers are stored by whichever node followed
 // that branch. Those in the window are compared with it, and older ones with the chain, so it does not matter for how
@@ -34,6 +34,7 @@ struct ScanPlan {
   // otherwise as much of it as the endpoint gives at once.
   std::int64_t first = 0;
   std::int64_t range_last = -1;
+  std::string parent;                     // the hash of the block before `first`
   std::vector<evm::BlockHeader> headers;  // then these, by hash
   std::optional<std::int64_t> fork;       // a reorg: the last block that both branches share
 
@@ -45,6 +46,7 @@ class ScanPlanner {
   explicit ScanPlanner(ScannerParts parts) : parts_(std::move(parts)) {}
 
   static constexpr std::chrono::seconds kBelieveLowerAfter{5};
+  static constexpr std::chrono::seconds kBelieveLowerUnanswered{60};
   static constexpr std::size_t kMaxReorg = 1'000;  // blocks
 
   // nullopt: nothing to do now. Throws what the chain or the database refuses, and `deep_reorg`.
@@ -63,14 +65,14 @@ class ScanPlanner {
   // The block and its ancestors, newest first.
   awaitable<std::vector<Place>> line_of(ScanPoint point);
   awaitable<bool> is_on_chain(ScanPoint point);
-  // The blocks first … first + count - 1, from an endpoint that has all of them: one that is stuck below proves
-  // nothing.
+  // The blocks first … first + count - 1, from an endpoint that has all of them and is on the follower's branch: one
+  // that is stuck, perhaps on a branch of its own, proves nothing.
   awaitable<std::vector<evm::Block>> old_blocks(std::int64_t first, std::size_t count);
   awaitable<bool> lower_head_is_believed(ScanPoint point);
   // The newest block of the line that is on the chain, below the window.
-  awaitable<std::optional<std::int64_t>> newest_on_chain(std::vector<Place> line);
+  awaitable<std::optional<Place>> newest_on_chain(std::vector<Place> line);
   const evm::HeaderWindow& window() const { return parts_.chain.follower().window(); }
-  ScanPlan from_fork(const ScanPoint& point, std::int64_t fork) const;
+  ScanPlan from_fork(const ScanPoint& point, const Place& fork) const;
 
   ScannerParts parts_;
   bool behind_ = false;

@@ -127,9 +127,11 @@ awaitable<ScannedBlocks> Scanner::read(const ScanPlan& plan, const std::vector<W
   const auto wanted = contracts_of(contracts);
   ScannedBlocks all;
   auto next = plan.first;
+  auto parent = plan.parent;
   while (next <= plan.range_last) {
-    auto part = value_or_throw(co_await source_.by_range(next, plan.range_last, wanted));
+    auto part = value_or_throw(co_await source_.by_range(next, plan.range_last, wanted, parent));
     next = part.through.number + 1;
+    parent = part.through.hash;
     all.through = part.through;
     std::ranges::move(part.events, std::back_inserter(all.events));
     if (!plan.fork) co_return all;
