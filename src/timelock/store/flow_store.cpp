@@ -291,8 +291,8 @@ awaitable<FlowKeys> untold_flows(pg::Transaction& tx, std::int64_t chain_id, std
   co_return keys_of(co_await tx.query(kUntold, chain_id, block, std::uint64_t{limit}));
 }
 
-// Ready flows by the index of lists in the order of eta, which is due_at in seconds; expired ones by their own index. The
-// orders are for the planner alone, which would otherwise take any index while the table is empty.
+// Ready flows by the index of lists in the order of eta, which is due_at in seconds; expired ones by their own index.
+// The orders are for the planner alone, which would otherwise take any index while the table is empty.
 const Statement sql::kAhead{"timelock_flows_ahead", R"(
   SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id
     FROM (VALUES ('compound'), ('openzeppelin')) AS k(standard)
