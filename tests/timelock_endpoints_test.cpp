@@ -154,8 +154,10 @@ TEST_F(TimelockEndpoints, an_endpoint_that_ignores_topics_is_understood) {
 TEST_F(TimelockEndpoints, a_block_with_too_many_logs_is_asked_for_by_fewer_contracts) {
   start(0, 1, {.rewritten = true});
   std::vector<OpenZeppelinTimelock> timelocks;
+  timelocks.reserve(3);
   for (int i = 0; i < 3; ++i) timelocks.emplace_back(*chain_, signer(0), 100);
   std::vector<std::string> ids;
+  ids.reserve(3);
   for (std::uint64_t i = 0; i < 3; ++i) ids.push_back(schedule(timelocks[i], 1, i).front());
   cluster_->mine(300);  // each block below the window is read alone
   // Neither a range nor two contracts at once.

@@ -13,7 +13,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::json;
 using testing::Node;
-using testing::number;
 using testing::Refusal;
 using testing::text;
 

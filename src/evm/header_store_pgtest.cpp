@@ -56,6 +56,7 @@ TEST(header_store, ancestors_follow_one_branch_as_far_as_it_is_stored) {
     co_await store.save(kChain, fork);
     const auto line = co_await store.ancestors(kChain, hash(14, 'b'), 100);
     std::vector<std::string> hashes;
+    hashes.reserve(line.size());
     for (const auto& one : line) hashes.push_back(one.hash);
     std::vector<std::string> expected;
     for (auto n = 14; n >= 5; --n) expected.push_back(hash(n, n > 10 ? 'b' : 'a'));

@@ -75,6 +75,7 @@ evm::LogSpan& LogSource::span_of(std::size_t endpoint) {
 
 std::vector<evm::EndpointStatus> LogSource::endpoints() const {
   std::vector<evm::EndpointStatus> all;
+  all.reserve(chain_.connector().endpoint_count());
   for (std::size_t i = 0; i < chain_.connector().endpoint_count(); ++i) {
     all.push_back(chain_.connector().endpoint_status(i));
   }
