@@ -74,6 +74,21 @@ TEST_F(Timelocks, an_id_that_is_scheduled_again_after_a_cancel_is_a_new_generati
   EXPECT_EQ(status(id), "cancelled,waiting");
 }
 
+TEST_F(Timelocks, many_flows_that_are_due_at_once_are_announced_once_each_by_two_nodes) {
+  refresh_batch_ = 2;
+  start(0, 2);
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  const auto begin = chain_->now();
+  constexpr int kFlows = 25;
+  for (int i = 0; i < kFlows; ++i) timelock.schedule({recipient(1)}, salt(i), 1000);
+  chain_->set_time(begin + 5000);
+  const auto ready = [&] { return cluster_->sql("SELECT count(*) FROM outbox WHERE data->>'statusTo' = 'ready'"); };
+  ASSERT_TRUE(eventually([&] { return ready() == std::to_string(kFlows); })) << describe();
+  EXPECT_EQ(cluster_->sql("SELECT count(DISTINCT data->>'flowId') FROM outbox WHERE data->>'statusTo' = 'ready'"),
+            std::to_string(kFlows));
+}
+
 TEST_F(Timelocks, compound_expires_after_the_grace_period_and_not_at_its_last_second) {
   start();
   const CompoundTimelock timelock(*chain_, signer(0));

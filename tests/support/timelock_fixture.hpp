@@ -20,7 +20,8 @@ class Timelocks : public ::testing::Test {
   // Anvil mines when it is told to, so that a test decides what is in which block.
   void start(std::int64_t confirmations = 0, std::size_t nodes = 1, TxClusterOptions options = {}) {
     options.nodes = nodes;
-    options.settings.more += fmt::format("scanner:\n  confirmations: {}\n", confirmations);
+    options.settings.more +=
+        fmt::format("scanner:\n  confirmations: {}\n  flow_refresh_batch_size: {}\n", confirmations, refresh_batch_);
     options.anvil = {"--no-mining"};
     cluster_.emplace(std::move(options));
     chain_.emplace(*cluster_);
@@ -62,6 +63,7 @@ class Timelocks : public ::testing::Test {
            cluster_->node(0).output();
   }
 
+  std::size_t refresh_batch_ = 200;
   mutable std::optional<TxCluster> cluster_;
   std::optional<TimelockChain> chain_;
 };

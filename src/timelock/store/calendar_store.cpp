@@ -5,22 +5,19 @@
 #include "timelock/store/event_columns.hpp"
 
 namespace fencepost::timelock {
-namespace {
 
-constexpr pg::Statement kCalendarTexts{"timelock_calendar_texts", R"(
+const pg::Statement sql::kCalendarTexts{"timelock_calendar_texts", R"(
   SELECT t.remark,
          coalesce((SELECT e.event_signature
                      FROM compound_timelock_transactions AS e
                     WHERE e.chain_id = k.chain_id
                       AND e.contract_address = k.contract_address
-                      AND e.event_tx_hash = k.flow_id
+                      AND )" FENCEPOST_OF_FLOW("e.event_tx_hash", "k.flow_id") R"(
                     LIMIT 1), '') AS signature
     FROM unnest($1::bigint[], $2::text[], $3::text[])
          WITH ORDINALITY AS k(chain_id, contract_address, flow_id, place)
     LEFT JOIN timelock AS t USING (chain_id, contract_address)
    ORDER BY k.place)"};
-
-}  // namespace
 
 awaitable<std::vector<FlowView>> calendar_flows(pg::Pool& pool, FlowFilter filter, std::size_t waiting,
                                                 std::size_t ready) {
@@ -39,7 +36,7 @@ awaitable<std::vector<FlowView>> calendar_flows(pg::Pool& pool, FlowFilter filte
 awaitable<std::vector<CalendarText>> calendar_texts(pg::Pool& pool, std::vector<FlowView> flows) {
   KeyColumns keys;
   for (const auto& flow : flows) keys.add(flow.key);
-  const auto rows = co_await pool.query(kCalendarTexts, keys.chains, keys.contracts, keys.flows);
+  const auto rows = co_await pool.query(sql::kCalendarTexts, keys.chains, keys.contracts, keys.flows);
   std::vector<CalendarText> out;
   out.reserve(rows.size());
   for (const auto row : rows) {

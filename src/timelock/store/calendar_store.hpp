@@ -22,4 +22,8 @@ struct CalendarText {
 // One for each flow, in their order.
 awaitable<std::vector<CalendarText>> calendar_texts(pg::Pool& pool, std::vector<FlowView> flows);
 
+namespace sql {
+extern const pg::Statement kCalendarTexts;
+}  // namespace sql
+
 }  // namespace fencepost::timelock

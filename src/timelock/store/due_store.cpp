@@ -21,6 +21,7 @@ const Statement sql::kWaitingDue{"timelock_flows_due", "SELECT " FENCEPOST_FLOW_
      AND confirmed
      AND NOT removed
      AND due_at <= to_timestamp($2::bigint)
+     AND (expired_at IS NULL OR expired_at >= to_timestamp($2::bigint))  -- what has expired does not become ready first
      AND )" FENCEPOST_SCANNED_WHOLE R"(
    ORDER BY due_at
    LIMIT $3

@@ -11,6 +11,10 @@
 #include "timelock/model/raw_event.hpp"
 #include "timelock/store/raw_event_store.hpp"
 
+// The events of one id, at the end of a WHERE that fixes chain and contract. Not `=`: the order by an id that is fixed
+// is no order for the planner, which may then walk all events of the contract along another index.
+#define FENCEPOST_OF_FLOW(column, id) column " BETWEEN " id " AND " id " ORDER BY " column " "
+
 namespace fencepost::timelock {
 
 using Texts = std::vector<std::string>;

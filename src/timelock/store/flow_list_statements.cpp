@@ -1,5 +1,7 @@
 #include "timelock/store/flow_list_statements.hpp"
 
+#include "timelock/store/event_columns.hpp"
+
 namespace fencepost::timelock::sql {
 
 using pg::Statement;
@@ -169,5 +171,15 @@ const Statement kFindFlow{"timelock_find_flow", FENCEPOST_FLOW_VIEW R"(
      AND ($5::integer IS NULL OR f.generation = $5)
    ORDER BY f.removed, f.generation DESC
    LIMIT 1)"};
+
+#define FENCEPOST_FLOW_EVENTS(table, flow_id) \
+  "SELECT e.*, extract(epoch FROM e.block_timestamp)::bigint AS seconds FROM (SELECT * FROM " table                    \
+  " WHERE chain_id = $1 AND contract_address = $2 AND " FENCEPOST_OF_FLOW(flow_id, "$3::text") "LIMIT 100000) AS e "   \
+  "ORDER BY e.block_number, e.log_index, e.block_hash LIMIT $4"
+
+const Statement kCompoundFlowEvents{"timelock_compound_flow_events",
+                                    FENCEPOST_FLOW_EVENTS("compound_timelock_transactions", "event_tx_hash")};
+const Statement kOpenZeppelinFlowEvents{"timelock_openzeppelin_flow_events",
+                                        FENCEPOST_FLOW_EVENTS("openzeppelin_timelock_transactions", "event_id")};
 
 }  // namespace fencepost::timelock::sql

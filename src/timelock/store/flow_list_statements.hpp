@@ -20,5 +20,7 @@ extern const FlowList kByHash;
 extern const FlowList kByAddress;
 extern const FlowList kByText;
 extern const pg::Statement kFindFlow;
+extern const pg::Statement kCompoundFlowEvents;
+extern const pg::Statement kOpenZeppelinFlowEvents;
 
 }  // namespace fencepost::timelock::sql

@@ -104,24 +104,6 @@ constexpr Statement kListGenerations{"timelock_list_generations", R"(
    ORDER BY generation DESC
    LIMIT $5)"};
 
-constexpr Statement kCompoundFlowEvents{"timelock_compound_flow_events", R"(
-  SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
-    FROM compound_timelock_transactions AS t
-   WHERE t.chain_id = $1
-     AND t.contract_address = $2
-     AND t.event_tx_hash = $3
-   ORDER BY t.block_number, t.log_index, t.block_hash
-   LIMIT $4)"};
-
-constexpr Statement kOpenZeppelinFlowEvents{"timelock_openzeppelin_flow_events", R"(
-  SELECT t.*, extract(epoch FROM t.block_timestamp)::bigint AS seconds
-    FROM openzeppelin_timelock_transactions AS t
-   WHERE t.chain_id = $1
-     AND t.contract_address = $2
-     AND t.event_id = $3
-   ORDER BY t.block_number, t.log_index, t.block_hash
-   LIMIT $4)"};
-
 }  // namespace
 
 awaitable<std::optional<FlowView>> find_flow(pg::Pool& pool, FlowKey key, std::optional<std::int64_t> generation) {
@@ -145,8 +127,8 @@ awaitable<std::vector<GenerationView>> list_generations(pg::Pool& pool, FlowKey 
 
 awaitable<std::vector<StoredEvent>> list_flow_events(pg::Pool& pool, FlowKey key, std::size_t limit) {
   const bool compound = key.standard == Standard::kCompound;
-  const auto rows = co_await pool.query(compound ? kCompoundFlowEvents : kOpenZeppelinFlowEvents, key.chain_id,
-                                        key.contract, key.flow_id, std::uint64_t{limit});
+  const auto rows = co_await pool.query(compound ? sql::kCompoundFlowEvents : sql::kOpenZeppelinFlowEvents,
+                                        key.chain_id, key.contract, key.flow_id, std::uint64_t{limit});
   std::vector<StoredEvent> out;
   out.reserve(rows.size());
   for (const auto row : rows) {

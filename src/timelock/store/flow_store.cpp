@@ -28,7 +28,12 @@ namespace {
   "FROM timelock_transaction_flows AS f WHERE f.timelock_standard = k.standard AND f.chain_id = k.chain_id "           \
   "AND f.contract_address = k.contract_address AND f.flow_id = k.flow_id ORDER BY f.generation" lock ") AS f"
 
-constexpr Statement kLockFlows{"timelock_flows_lock", FENCEPOST_FLOWS_OF_KEYS(" FOR UPDATE")};
+}  // namespace
+
+const Statement sql::kLockFlows{"timelock_flows_lock", FENCEPOST_FLOWS_OF_KEYS(" FOR UPDATE")};
+
+namespace {
+
 constexpr Statement kReadFlows{"timelock_flows_read", FENCEPOST_FLOWS_OF_KEYS("")};
 
 constexpr Statement kSaveFlows{"timelock_flows_save", R"(
@@ -83,7 +88,9 @@ constexpr Statement kAppendEvents{"timelock_flow_events", R"(
          WITH ORDINALITY AS e(subject, from_state, to_state, why, data, place)
    ORDER BY place)"};
 
-constexpr Statement kUntold{"timelock_flows_untold", R"(
+}  // namespace
+
+const Statement sql::kUntold{"timelock_flows_untold", R"(
   SELECT f.*
     FROM timelock AS t
    CROSS JOIN LATERAL (SELECT f.timelock_standard, f.chain_id, f.contract_address, f.flow_id
@@ -97,6 +104,8 @@ constexpr Statement kUntold{"timelock_flows_untold", R"(
      AND t.history_done_at IS NOT NULL
      AND t.halted_block IS NULL
    LIMIT $3)"};
+
+namespace {
 
 constexpr Statement kFacts{"timelock_facts", R"(
   SELECT t.contract_address, coalesce(c.grace_period, 0) AS grace, t.history_done_at IS NOT NULL AS done,
@@ -261,7 +270,7 @@ std::string flow_subject(const FlowKey& key) {
 }
 
 awaitable<std::vector<FlowRow>> lock_flows(pg::Transaction& tx, const FlowKeys& keys) {
-  return flows_of_keys(tx, kLockFlows, keys);
+  return flows_of_keys(tx, sql::kLockFlows, keys);
 }
 
 awaitable<std::vector<FlowRow>> read_flows(pg::Transaction& tx, const FlowKeys& keys) {
@@ -288,7 +297,7 @@ awaitable<> save_flows(pg::Transaction& tx, std::vector<FlowRow> rows, std::vect
 }
 
 awaitable<FlowKeys> untold_flows(pg::Transaction& tx, std::int64_t chain_id, std::int64_t block, std::size_t limit) {
-  co_return keys_of(co_await tx.query(kUntold, chain_id, block, std::uint64_t{limit}));
+  co_return keys_of(co_await tx.query(sql::kUntold, chain_id, block, std::uint64_t{limit}));
 }
 
 // Ready flows by the index of lists in the order of eta, which is due_at in seconds; expired ones by their own index.

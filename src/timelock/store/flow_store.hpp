@@ -77,6 +77,8 @@ awaitable<> tell_guard_events(pg::Transaction& tx, std::int64_t chain_id, std::i
 std::string flow_subject(const FlowKey& key);
 
 namespace sql {
+extern const pg::Statement kLockFlows;
+extern const pg::Statement kUntold;
 extern const pg::Statement kAhead;
 }  // namespace sql
 

@@ -4,6 +4,7 @@
 
 #include "tests/support/postgres.hpp"
 #include "tests/support/query_plan.hpp"
+#include "timelock/store/calendar_store.hpp"
 #include "timelock/store/contract_query_store.hpp"
 #include "timelock/store/due_store.hpp"
 #include "timelock/store/flow_list_statements.hpp"
@@ -65,6 +66,13 @@ std::vector<Expected> expected() {
       {sql::kRemindExpiring, {"idx_timelock_flows_expiry"}},
       {sql::kRemindReady, {"idx_timelock_flows_unreminded"}},
       {sql::kAhead, {"idx_timelock_flows_eta", "idx_timelock_flows_expired"}},
+      {sql::kLockFlows, {kFlowsByKey}},
+      {sql::kUntold, {"idx_timelock_flows_tell"}},
+      {sql::kLoadCompound, {kCompound + "flow"}},
+      {sql::kLoadOpenZeppelin, {kOpenZeppelin + "flow"}},
+      {sql::kCompoundFlowEvents, {kCompound + "flow"}},
+      {sql::kOpenZeppelinFlowEvents, {kOpenZeppelin + "flow"}},
+      {sql::kCalendarTexts, {kCompound + "flow"}},
       {sql::kFindFlow, {kFlowsByKey}, true},
       {sql::kNextDue, {"idx_timelock_flows_contract_eta"}, true},
       {sql::kLastEvent, {kCompound + "contract", kOpenZeppelin + "contract"}, true},

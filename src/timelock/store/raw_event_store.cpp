@@ -97,20 +97,24 @@ constexpr Statement kHaltEarlier{"timelock_halt_earlier", R"(
   "CROSS JOIN LATERAL (SELECT t.chain_id, t.contract_address, t.event_type, t.tx_hash, t.from_address, t.to_address, " \
   "t.block_number, t.block_hash, extract(epoch FROM t.block_timestamp)::bigint AS seconds, t.log_index, '' AS "        \
   "event_data, " columns " FROM " table                                                                                \
-  " AS t WHERE t.chain_id = k.chain_id AND t.contract_address = "                                                      \
-  "k.contract_address AND t." flow_id " = k.flow_id AND NOT t.orphaned LIMIT $4) AS t"
+  " AS t WHERE t.chain_id = k.chain_id AND t.contract_address = k.contract_address AND NOT t.orphaned AND "            \
+  "t." FENCEPOST_OF_FLOW(flow_id, "k.flow_id") "LIMIT $4) AS t"
 
-constexpr Statement kLoadCompound{
+}  // namespace
+
+const Statement sql::kLoadCompound{
     "timelock_compound_load",
     FENCEPOST_LOAD("compound_timelock_transactions", "event_tx_hash",
                    "t.event_tx_hash, t.event_target, t.event_value, t.event_signature, t.event_signature_bytes, "
                    "t.event_eta")};
 
-constexpr Statement kLoadOpenZeppelin{
+const Statement sql::kLoadOpenZeppelin{
     "timelock_openzeppelin_load",
     FENCEPOST_LOAD("openzeppelin_timelock_transactions", "event_id",
                    "t.event_id, t.event_index, t.event_target, t.event_value, t.event_predecessor, t.event_delay, "
                    "t.event_salt")};
+
+namespace {
 
 // Handled as an event that cannot be decoded: the contract is halted, and the others go on.
 void check_count(const std::vector<RawEvent>& events) {
@@ -176,8 +180,8 @@ awaitable<std::vector<RawEvent>> load_events(pg::Transaction& tx, const FlowKeys
   for (const auto& key : keys) (key.standard == Standard::kCompound ? compound : openzeppelin).add(key);
   pg::Batch batch;
   const auto limit = std::uint64_t{kMaxEventsOfFlow} + 1;
-  batch.add(kLoadCompound, compound.chains, compound.contracts, compound.flows, limit);
-  batch.add(kLoadOpenZeppelin, openzeppelin.chains, openzeppelin.contracts, openzeppelin.flows, limit);
+  batch.add(sql::kLoadCompound, compound.chains, compound.contracts, compound.flows, limit);
+  batch.add(sql::kLoadOpenZeppelin, openzeppelin.chains, openzeppelin.contracts, openzeppelin.flows, limit);
   const auto results = co_await tx.run(std::move(batch));
   std::vector<RawEvent> events;
   events.reserve(results[0].size() + results[1].size());

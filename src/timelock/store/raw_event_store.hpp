@@ -39,4 +39,9 @@ inline constexpr std::size_t kMaxEventsOfFlow = 100'000;
 // flow has more than kMaxEventsOfFlow.
 awaitable<std::vector<RawEvent>> load_events(pg::Transaction& tx, const FlowKeys& keys);
 
+namespace sql {
+extern const pg::Statement kLoadCompound;
+extern const pg::Statement kLoadOpenZeppelin;
+}  // namespace sql
+
 }  // namespace fencepost::timelock

@@ -143,6 +143,15 @@ TEST_F(TimelockStores, expiry_begins_after_the_last_second_of_grace_and_halted_c
     };
     EXPECT_EQ(co_await expired(1050), 0U);
     EXPECT_EQ(co_await expired(1051), 1U);
+    add_flow(2, 1000);
+    const auto due = [&](std::int64_t now) {
+      return pg::transaction(pool, [&, now](pg::Transaction& tx) -> awaitable<std::size_t> {
+        co_return (co_await get_waiting_flows_due(tx, 1, now, 10)).size();
+      });
+    };
+    EXPECT_EQ(co_await due(1050), 1U);
+    EXPECT_EQ(co_await due(1051), 0U) << "it is not announced as ready after its time";
+    value("DELETE FROM timelock_transaction_flows WHERE status = 'waiting'");
     EXPECT_TRUE(co_await restart_history(pool, {1, kContract}, 0));
     EXPECT_EQ(co_await expired(1051), 0U) << "its history is not complete";
     complete_history();

@@ -1,5 +1,9 @@
 #include "timelock/workers/flow_status_refresher.hpp"
 
+#include <utility>
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
 #include "timelock/store/due_store.hpp"
 #include "timelock/store/scan_store.hpp"
 
@@ -28,8 +32,19 @@ FlowStatusRefresher::FlowStatusRefresher(ScannerParts parts, const ScannerOption
           {.name = "timelock_flow_refresh", .chain = parts_.chain.name(), .interval = options.flow_refresh_interval},
           [this] { return step(); }, parts_.metrics) {}
 
-// What has expired is not announced as ready first.
 awaitable<Worker::Next> FlowStatusRefresher::step() {
+  using namespace asio::experimental::awaitable_operators;  // a step that is cancelled ends after both batches
+  if (std::exchange(has_more_, false)) {
+    const auto [first, second] = co_await (move_batch() && move_batch());
+    has_more_ = first || second;
+  } else {
+    has_more_ = co_await move_batch();
+  }
+  co_return has_more_ ? Worker::Next::kAgain : Worker::Next::kRest;
+}
+
+// Returns whether there may be more.
+awaitable<bool> FlowStatusRefresher::move_batch() {
   const auto chain_id = parts_.chain.id();
   const auto limit = options_.flow_refresh_batch_size;
   std::size_t expired = 0;
@@ -56,7 +71,7 @@ awaitable<Worker::Next> FlowStatusRefresher::step() {
   const bool more = co_await pg::transaction(parts_.database.pool(), body);
   expired_total_.Increment(static_cast<double>(expired));
   ready_total_.Increment(static_cast<double>(ready));
-  co_return more ? Worker::Next::kAgain : Worker::Next::kRest;
+  co_return more;
 }
 
 }  // namespace fencepost::timelock
