@@ -7,6 +7,7 @@
 
 #include "runtime/read_file.hpp"
 #include "tests/support/cast.hpp"
+#include "tests/support/npm_client.hpp"
 #include "tests/support/source_dir.hpp"
 #include "tests/support/tx_cluster.hpp"
 
@@ -18,17 +19,6 @@ using namespace std::chrono_literals;
 
 std::string rpc_url(TxCluster& cluster) {
   return cluster.node(0).url("/rpc/31337/" + cluster.key());
-}
-
-// Runs a script of tests/clients. Returns what it reports.
-json::value run_client(const std::string& script, std::vector<std::string> arguments) {
-  const auto dir = source_dir() / "tests/clients";
-  std::vector<std::string> argv{"node", dir / script};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  const auto done = run_command(std::move(argv), {}, 120s);
-  EXPECT_TRUE(done.status.success()) << script << ": " << done.status.to_string() << "\n" << done.out << done.err;
-  if (!done.status.success()) return json::object();
-  return json::parse(done.out);
 }
 
 TEST(json_rpc_clients, ethers_deploys_calls_and_schedules) {

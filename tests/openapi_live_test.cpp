@@ -376,6 +376,11 @@ TEST(OpenApiDocument, every_schema_is_closed_and_uses_only_keywords_that_the_tes
   EXPECT_GT(found, 100);
 }
 
+// Needs a signature or a key that the generator does not make; login_test covers these.
+bool is_login(const Operation& operation) {
+  return operation.id() == "logIn" || operation.id() == "exchangeKey";
+}
+
 TEST_F(OpenApiLive, answers_match_the_document) {
   std::size_t good = 0;
   std::size_t broken = 0;
@@ -383,7 +388,7 @@ TEST_F(OpenApiLive, answers_match_the_document) {
   std::set<std::string> never_done;
   for (const auto& operation : operations_) {
     // Operator commands depend on the transaction's state at that moment; tx_operator_test covers them.
-    if (!described(operation).contains("`tx:operate`")) never_done.insert(operation.id());
+    if (!described(operation).contains("`tx:operate`") && !is_login(operation)) never_done.insert(operation.id());
   }
   for (int round = 0; round < kRounds && !HasFailure(); ++round) {
     for (const auto& operation : operations_) {
@@ -419,7 +424,7 @@ TEST_F(OpenApiLive, without_a_key_only_open_operations_are_answered) {
     for (const auto* key : {"", "fp_nonsense"}) {
       const auto answer = send(operation, good_wish(operation), key);
       SCOPED_TRACE(shown_);
-      EXPECT_EQ(answer.status, open ? 200U : 401U);
+      EXPECT_EQ(answer.status, open && !is_login(operation) ? 200U : 401U);
       ASSERT_NO_FATAL_FAILURE(compare(operation, answer));
     }
   }

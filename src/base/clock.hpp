@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace fencepost {
 
@@ -11,6 +13,9 @@ using TimePoint = std::chrono::sys_time<std::chrono::microseconds>;
 
 // Returns e.g. "2026-11-15T19:45:18.123456Z", the form in which the API writes times.
 std::string to_rfc3339(TimePoint time);
+// Reads any time of RFC 3339: "2026-11-15T19:45:18Z", with a fraction, with an offset such as +08:00. Digits of the
+// fraction beyond microseconds are dropped. Nothing when the text is not such a time; a leap second is not one.
+std::optional<TimePoint> parse_rfc3339(std::string_view text);
 
 class Clock {
  public:

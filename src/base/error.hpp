@@ -78,6 +78,9 @@ inline std::unexpected<Error> fail(Error error) {
 inline Error invalid(std::string code, std::string message) {
   return {ErrorKind::kInvalid, std::move(code), std::move(message), {}, {}};
 }
+inline Error unauthenticated(std::string code, std::string message) {
+  return {ErrorKind::kUnauthenticated, std::move(code), std::move(message), {}, {}};
+}
 inline Error not_found(std::string code, std::string message) {
   return {ErrorKind::kNotFound, std::move(code), std::move(message), {}, {}};
 }

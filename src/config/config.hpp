@@ -17,6 +17,7 @@
 #include "base/secret.hpp"
 #include "base/uint256.hpp"
 #include "evm/finality_rule.hpp"
+#include "identity/options.hpp"
 #include "outbox/nats/nats_options.hpp"
 #include "outbox/webhook/options.hpp"
 #include "runtime/log.hpp"
@@ -47,6 +48,7 @@ struct DatabaseConfig {
 struct HttpConfig {
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;
+  std::string public_url;  // empty: the address that the server listens on
   std::size_t max_header_bytes = 16 * 1024;
   std::size_t max_body_bytes = 1024 * 1024;
   std::size_t max_connections = 4096;
@@ -132,6 +134,7 @@ struct Config {
   RuntimeConfig runtime;
   LogConfig log;
   EventsConfig events;
+  identity::LoginOptions login;
   outbox::WebhookOptions webhooks;
   tx::TxOptions tx;
   tx::LeaseOptions lease;

@@ -49,6 +49,10 @@ std::vector<Key> node_keys() {
       key("http.host", at(&Config::http, &HttpConfig::host), Text{255}, "Address to listen on; 0.0.0.0 or :: for all."),
       key("http.port", at(&Config::http, &HttpConfig::port), Number<std::uint16_t>{0, 65535},
           "Port to listen on; 0 takes any free one."),
+      key("http.public_url", at(&Config::http, &HttpConfig::public_url), kHttpUrl,
+          "Where people reach this server: logins must name it, and sessions change things only for its pages. Where "
+          "the "
+          "server listens if not set."),
       key("http.max_header_bytes", at(&Config::http, &HttpConfig::max_header_bytes), Count{1024, 1 << 20},
           "Longest request line and headers; more is 431."),
       key("http.max_body_bytes", at(&Config::http, &HttpConfig::max_body_bytes), Count{1024, 1 << 30},
@@ -80,6 +84,19 @@ std::vector<Key> node_keys() {
       key("events.retention", at(&Config::events, &EventsConfig::retention),
           Duration{std::chrono::days(1), std::chrono::days(10'000)},
           "How long to keep history and events. Whole months are removed, so rows stay up to a month longer."),
+  };
+}
+
+std::vector<Key> login_keys() {
+  using identity::LoginOptions;
+  return {
+      key("auth.nonce_ttl", at(&Config::login, &LoginOptions::nonce_ttl),
+          Duration{std::chrono::seconds(1), std::chrono::hours(24)}, "How long the nonce of a login may be used."),
+      key("auth.session_idle", at(&Config::login, &LoginOptions::session_idle),
+          Duration{std::chrono::minutes(5), std::chrono::days(365)},
+          "A session that is not used for so long ends. Uses are noted to the minute."),
+      key("auth.session_lifetime", at(&Config::login, &LoginOptions::session_lifetime),
+          Duration{std::chrono::minutes(5), std::chrono::days(365)}, "A session ends after so long in any case."),
   };
 }
 
@@ -150,7 +167,7 @@ std::vector<Key> email_keys() {
 
 std::vector<Key> make_keys() {
   auto out = node_keys();
-  for (auto* more : {webhook_keys, nats_keys, tx_keys, transfer_keys, email_keys}) {
+  for (auto* more : {login_keys, webhook_keys, nats_keys, tx_keys, transfer_keys, email_keys}) {
     std::ranges::move(more(), std::back_inserter(out));
   }
   return out;

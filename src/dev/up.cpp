@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "evm/keys/dev_accounts.hpp"
+#include "http/uri.hpp"
 #include "node/node.hpp"
 #include "pg/embedded_cluster.hpp"
 #include "runtime/log.hpp"
@@ -51,13 +52,6 @@ class Step {
   std::chrono::steady_clock::time_point start_;
   bool failed_ = false;
 };
-
-// A URL that works from this machine, also if the server listens on every address.
-std::string url_of(const std::string& host, std::uint16_t port) {
-  if (host == "0.0.0.0") return fmt::format("http://127.0.0.1:{}", port);
-  if (host == "::") return fmt::format("http://[::1]:{}", port);
-  return fmt::format(fmt::runtime(host.find(':') == std::string::npos ? "http://{}:{}" : "http://[{}]:{}"), host, port);
-}
 
 Result<fs::path> make_data_dir(const fs::path& wanted) {
   std::error_code ec;
@@ -169,7 +163,7 @@ Result<void> run(const UpOptions& options, const fs::path& data_dir) {
   Announcement announcement(data_dir);
   const auto on_ready = [&](std::uint16_t port) {
     const auto& first = config->chains.front();
-    announcement.publish({.url = url_of(config->http.host, port),
+    announcement.publish({.url = http::local_url(config->http.host, port),
                           .api_key = *key,
                           .rpc_url = chain ? chain->rpc_url() : std::string(first.rpc_urls.front().reveal()),
                           .chain_id = first.chain_id,

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "http/errors.hpp"
+
 namespace fencepost::http {
 namespace {
 
@@ -48,10 +50,29 @@ Access Access::scope(std::string scope) {
 }
 
 Access Access::parse(std::string_view text) {
-  for (const auto& access : {open(), authenticated()}) {
+  for (const auto& access : {open(), authenticated(), key_or_wallet(), wallet()}) {
     if (access.to_string() == text) return access;
   }
   return scope(std::string(text));
+}
+
+Result<void> Access::check(const Principal& caller) const {
+  switch (kind_) {
+    case Kind::kOpen:
+    case Kind::kKeyOrWallet:
+      return {};
+    case Kind::kAuthenticated:
+      if (!caller.user) return {};
+      return fail(forbidden("api_key_required", "This needs an API key: a wallet's session is not enough."));
+    case Kind::kWallet:
+      if (caller.user) return {};
+      return fail(forbidden("wallet_login_required",
+                            "This belongs to a person: log in with a wallet (POST /api/v1/auth/verify)."));
+    case Kind::kScope:
+      if (caller.has_scope(scope_)) return {};
+      return fail(insufficient_scope(scope_));
+  }
+  std::unreachable();
 }
 
 std::string Access::to_string() const {
@@ -60,6 +81,10 @@ std::string Access::to_string() const {
       return "open";
     case Kind::kAuthenticated:
       return "authenticated";
+    case Kind::kKeyOrWallet:
+      return "key_or_wallet";
+    case Kind::kWallet:
+      return "wallet";
     case Kind::kScope:
       return scope_;
   }

@@ -2,7 +2,9 @@
 // server calls it.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,10 +28,11 @@ bool is_scope(std::string_view text);
 using Restrictions = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 struct Principal {
-  std::string id;     // of the key or session; stable, used by audit rows and rate limits
+  std::string id;     // of the key, or "wallet/0x…"; stable, used by audit rows and rate limits
   std::string label;  // for display
   std::vector<std::string> scopes;
-  Restrictions restrictions;  // a kind that is absent is not restricted
+  Restrictions restrictions;         // a kind that is absent is not restricted
+  std::optional<std::int64_t> user;  // the person who has logged in with a wallet; none for an API key
 
   // "id (label)": how audit rows name the caller.
   std::string audit_name() const;
@@ -47,19 +50,23 @@ class Access {
   static Access open() { return Access(Kind::kOpen, {}); }
   // Any valid key.
   static Access authenticated() { return Access(Kind::kAuthenticated, {}); }
+  // Any valid key, or a person who has logged in with a wallet.
+  static Access key_or_wallet() { return Access(Kind::kKeyOrWallet, {}); }
+  // Only a person who has logged in with a wallet.
+  static Access wallet() { return Access(Kind::kWallet, {}); }
   // Throws Exception `bad_scope` when the text is not a scope: a table of routes is checked as it is built.
   static Access scope(std::string scope);
-  // Reads the output of to_string: "open", "authenticated" or a scope. Throws as `scope` does.
+  // Reads the output of to_string. Throws as `scope` does.
   static Access parse(std::string_view text);
 
   bool is_open() const { return kind_ == Kind::kOpen; }
-  // Empty unless a scope is required.
-  const std::string& required_scope() const { return scope_; }
-  // "open", "authenticated" or the scope.
+  // Errors, kForbidden: "insufficient_scope", "api_key_required", "wallet_login_required".
+  Result<void> check(const Principal& caller) const;
+  // "open", "authenticated", "key_or_wallet", "wallet" or the scope.
   std::string to_string() const;
 
  private:
-  enum class Kind { kOpen, kAuthenticated, kScope };
+  enum class Kind { kOpen, kAuthenticated, kKeyOrWallet, kWallet, kScope };
   Access(Kind kind, std::string scope) : kind_(kind), scope_(std::move(scope)) {}
 
   Kind kind_;

@@ -52,8 +52,7 @@ awaitable<Response> Connection::authenticate_and_handle(const Route& route) {
   }
   if (failure) co_return refusal(route, to_error(failure));
   if (!*caller) co_return refusal(route, caller->error());
-  const auto& scope = route.access.required_scope();
-  if (!scope.empty() && !(*caller)->has_scope(scope)) co_return refusal(route, insufficient_scope(scope));
+  if (const auto allowed = route.access.check(**caller); !allowed) co_return refusal(route, allowed.error());
   request_.set_principal(std::move(**caller));
   co_return co_await call(route);
 }

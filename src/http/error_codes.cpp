@@ -5,6 +5,7 @@ namespace {
 
 constexpr std::string_view kCorrect = "Correct the request.";
 constexpr std::string_view kWait = "Nothing happened. Try again after `Retry-After`.";
+constexpr std::string_view kSignAgain = "Ask for a new nonce and sign again.";
 constexpr std::string_view kAskOperator = "Ask an operator of this node.";
 
 constexpr ErrorCode kCodes[] = {
@@ -73,14 +74,32 @@ constexpr ErrorCode kCodes[] = {
     {"api_key_expired", 401, "The API key has expired.", "Use another key."},
     {"api_key_revoked", 401, "The API key was revoked.", "Use another key."},
     {"bad_api_key", 401, "The API key is unknown or malformed.", "Check the key."},
+    {"bad_login_message", 401, "The signed message is not one of Sign-In with Ethereum (EIP-4361). `detail` says where.",
+     "Build the message with a library, and sign it unchanged."},
+    {"bad_login_nonce", 401, "The nonce of the login is not one that this server gave.", kSignAgain},
+    {"bad_login_signature", 401,
+     "Neither the key of the address nor a contract at it says that it signed the message.",
+     "Sign with the wallet of that address. A contract must be on the message's chain, and that chain configured here."},
+    {"login_expired", 401, "The message or its nonce has expired.", kSignAgain},
+    {"login_not_yet_valid", 401, "The message is not valid yet, or was issued in the future.",
+     "Set the clock, and sign again."},
+    {"login_replayed", 401, "The nonce of the login was used before.", kSignAgain},
     {"no_api_key", 401, "The route needs an API key and the request has none.",
      "Send `Authorization: Bearer <key>`; `fencepost apikey create` makes a key."},
+    {"no_session", 401, "The session is unknown, has expired, or was ended.", "Log in again."},
+    {"wrong_login_domain", 401, "The message is for another server.",
+     "Name the domain and URI that `GET /api/v1/auth/nonce` gives; they come from `http.public_url`."},
 
+    {"api_key_required", 403, "The route is for API keys, and the caller is a wallet's session.", "Use an API key."},
     {"contract_not_allowed", 403, "The API key is restricted to other contracts.", "Use another key."},
     {"guild_not_allowed", 403, "The API key is restricted to other guilds.", "Use another key."},
-    {"insufficient_scope", 403, "The API key does not have the scope that the route needs. `scope` names it.",
+    {"insufficient_scope", 403, "The caller does not have the scope that the route needs. `scope` names it.",
      "Use another key."},
     {"signer_not_allowed", 403, "The API key is restricted to other signers.", "Use another key."},
+    {"wallet_login_required", 403, "The route is for people who have logged in with a wallet.",
+     "Log in: `POST /api/v1/auth/verify`."},
+    {"wrong_origin", 403, "A session's request to change something has no `Origin`, or one of another site.",
+     "Send it from a page of this server (`http.public_url`), or use an API key."},
 
     {"method_denied", 404, "JSON-RPC: `rpc.denied_methods` denies the method.", kAskOperator},
     {"no_subscriptions", 404, "JSON-RPC: the call needs a WebSocket, which is not served.", "Poll instead."},

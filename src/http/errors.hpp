@@ -15,7 +15,7 @@ inline Error forbidden(std::string code, std::string message) {
 
 // The caller's key lacks a scope: 403.
 inline Error insufficient_scope(const std::string& scope) {
-  return forbidden("insufficient_scope", "the API key does not have the scope " + scope).with("scope", scope);
+  return forbidden("insufficient_scope", "the caller does not have the scope " + scope).with("scope", scope);
 }
 
 // The request is well-formed but cannot be carried out: 422.

@@ -2,6 +2,7 @@
 // JSON document or a text column unchanged.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,5 +25,8 @@ std::string percent_encode(std::string_view text);
 // The parameters of "a=1&b&c=%2B", in order; a name without '=' has an empty value. Errors: as percent_decode, and
 // `too_many_parameters`.
 Result<QueryParameters> parse_query(std::string_view text);
+
+// The URL of a server on this machine that listens at this host, also if that stands for every address.
+std::string local_url(std::string_view host, std::uint16_t port);
 
 }  // namespace fencepost::http

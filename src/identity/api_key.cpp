@@ -18,7 +18,7 @@ constexpr std::size_t kMaxLabel = 100;
 constexpr std::size_t kMaxListed = 1000;
 
 Error bad_key() {
-  return {ErrorKind::kUnauthenticated, "bad_api_key", "the API key is not valid", {}, {}};
+  return unauthenticated("bad_api_key", "the API key is not valid");
 }
 
 bool is_lower_hex(std::string_view text) {
@@ -130,11 +130,15 @@ Result<NewKey> make_key(const KeyRequest& request, Uuid key_id, Random& random) 
 Result<void> check_key(const ApiKey& key, const PresentedKey& presented, TimePoint now) {
   const auto hash = sha256(presented.secret.reveal());
   if (!constant_time_equal(as_text(hash), as_text(key.secret_hash))) return fail(bad_key());
+  return check_usable(key, now);
+}
+
+Result<void> check_usable(const ApiKey& key, TimePoint now) {
   if (key.revoked_at) {
-    return fail(Error{ErrorKind::kUnauthenticated, "api_key_revoked", "the API key has been revoked", {}, {}});
+    return fail(unauthenticated("api_key_revoked", "the API key has been revoked"));
   }
   if (key.expires_at && *key.expires_at <= now) {
-    return fail(Error{ErrorKind::kUnauthenticated, "api_key_expired", "the API key has expired", {}, {}});
+    return fail(unauthenticated("api_key_expired", "the API key has expired"));
   }
   return {};
 }

@@ -66,8 +66,11 @@ Result<NewKey> make_key(const KeyRequest& request, Uuid key_id, Random& random);
 // The text of an existing key whose secret is known. Used by `up`, which keeps the same key across restarts.
 Secret key_text(const Uuid& key_id, std::string_view secret);
 
+// Errors, kUnauthenticated: "api_key_revoked", "api_key_expired".
+Result<void> check_usable(const ApiKey& key, TimePoint now);
+
 // Checks that the secret matches, in constant time, and that the key is usable at `now`. Errors, kUnauthenticated:
-// "bad_api_key", "api_key_revoked", "api_key_expired".
+// "bad_api_key", and those of check_usable.
 Result<void> check_key(const ApiKey& key, const PresentedKey& presented, TimePoint now);
 
 }  // namespace fencepost::identity

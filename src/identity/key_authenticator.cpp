@@ -22,6 +22,10 @@ Error too_many(std::string message, std::chrono::seconds retry_after) {
   return Error{ErrorKind::kRateLimited, "rate_limited", std::move(message), {}, {}}.after(retry_after);
 }
 
+Error unknown_key() {
+  return unauthenticated("bad_api_key", "the API key is not valid");
+}
+
 }  // namespace
 
 KeyAuthenticator::KeyAuthenticator(pg::Database& database, const Clock& clock, const AuthenticatorOptions& options,
@@ -31,36 +35,57 @@ KeyAuthenticator::KeyAuthenticator(pg::Database& database, const Clock& clock, c
       options_(options),
       accepted_total_(metrics.counter("auth_attempts_total", "API keys presented", {{"result", "accepted"}})),
       refused_total_(metrics.counter("auth_attempts_total", "API keys presented", {{"result", "refused"}})),
-      limited_total_(metrics.counter("auth_attempts_total", "API keys presented", {{"result", "rate_limited"}})) {}
+      limited_total_(metrics.counter("auth_attempts_total", "API keys presented", {{"result", "rate_limited"}})),
+      guesses_({.per_second = options.bad_keys_per_second,
+                .burst = options.bad_keys_burst,
+                .remember_at_most = options.remember_at_most},
+               "too many unknown API keys from this address") {}
+
+std::optional<std::string_view> KeyAuthenticator::presented(const http::Request& request) {
+  const auto text = bearer(request);
+  return text ? text : request.path_secret();
+}
 
 awaitable<Result<http::Principal>> KeyAuthenticator::authenticate(const http::Request& request) {
-  auto text = bearer(request);
-  if (!text) text = request.path_secret();
+  const auto text = presented(request);
   if (!text) {
-    co_return refuse(
-        {ErrorKind::kUnauthenticated,
-         "no_api_key",
-         "the request has no API key; send 'Authorization: Bearer <key>' (fencepost apikey create makes one)",
-         {},
-         {}});
+    co_return refuse(unauthenticated(
+        "no_api_key",
+        "the request has no API key; send 'Authorization: Bearer <key>' (fencepost apikey create makes one)"));
   }
-  const auto presented = parse_key(*text);
+  co_return co_await check(*text, request.remote());
+}
+
+awaitable<Result<http::Principal>> KeyAuthenticator::check(std::string_view text, const std::string& remote) {
+  const auto presented = parse_key(text);
   if (!presented) co_return refuse(presented.error());
   auto [key, seen_before] = recall(presented->key_id);
   if (!key) {
     if (!seen_before) {
-      if (auto allowed = may_guess(request.remote()); !allowed) co_return limit(allowed.error());
+      if (auto allowed = guesses_.check(remote); !allowed) co_return limit(allowed.error());
     }
     key = co_await look_up(presented->key_id);
   }
   if (!key) {
-    count_guess(request.remote());
-    co_return refuse({ErrorKind::kUnauthenticated, "bad_api_key", "the API key is not valid", {}, {}});
+    std::ignore = guesses_.charge(remote);  // an empty bucket is no error here: the next attempt is refused
+    co_return refuse(unknown_key());
   }
   if (auto checked = check_key(*key, *presented, clock_.now()); !checked) co_return refuse(checked.error());
-  if (auto charged = charge(key->key_id); !charged) co_return limit(charged.error());
+  co_return admit(*key);
+}
+
+awaitable<Result<http::Principal>> KeyAuthenticator::authenticate_as(Uuid key_id) {
+  auto key = recall(key_id).first;
+  if (!key) key = co_await look_up(key_id);
+  if (!key) co_return refuse(unknown_key());
+  if (auto checked = check_usable(*key, clock_.now()); !checked) co_return refuse(checked.error());
+  co_return admit(*key);
+}
+
+Result<http::Principal> KeyAuthenticator::admit(const ApiKey& key) {
+  if (auto charged = charge(key.key_id); !charged) return limit(charged.error());
   accepted_total_.Increment();
-  co_return key->principal();
+  return key.principal();
 }
 
 awaitable<std::shared_ptr<const ApiKey>> KeyAuthenticator::look_up(const Uuid& key_id) {
@@ -80,25 +105,6 @@ std::pair<std::shared_ptr<const ApiKey>, bool> KeyAuthenticator::recall(const Uu
   if (it == known_.end()) return {nullptr, false};
   const bool fresh = it->second.epoch == epoch_.load() && it->second.until > std::chrono::steady_clock::now();
   return {fresh ? it->second.key : nullptr, true};
-}
-
-Result<void> KeyAuthenticator::may_guess(const std::string& remote) {
-  const std::lock_guard lock(mutex_);
-  const auto it = guessers_.find(remote);
-  if (it == guessers_.end() || it->second.tokens(std::chrono::steady_clock::now()) >= 1) return {};
-  return fail(too_many("too many unknown API keys from this address", std::chrono::seconds(1)));
-}
-
-void KeyAuthenticator::count_guess(const std::string& remote) {
-  const auto now = std::chrono::steady_clock::now();
-  const std::lock_guard lock(mutex_);
-  if (guessers_.size() >= options_.remember_at_most) {
-    std::erase_if(guessers_, [&](const auto& guesser) { return guesser.second.full(now); });
-    if (guessers_.size() >= options_.remember_at_most) guessers_.clear();
-  }
-  const TokenBucket fresh(options_.bad_keys_burst, options_.bad_keys_per_second, now);
-  // An empty bucket is no error here: may_guess refuses the next attempt.
-  std::ignore = guessers_.try_emplace(remote, fresh).first->second.try_take(now);
 }
 
 void KeyAuthenticator::remember(std::shared_ptr<const ApiKey> key, std::uint64_t epoch) {

@@ -19,6 +19,7 @@
 #include "base/token_bucket.hpp"
 #include "http/auth.hpp"
 #include "identity/api_key.hpp"
+#include "identity/rate_limit.hpp"
 #include "pg/database.hpp"
 #include "runtime/metrics.hpp"
 
@@ -40,6 +41,14 @@ class KeyAuthenticator final : public http::Authenticator {
   // Errors: kUnauthenticated "no_api_key", "bad_api_key", "api_key_revoked", "api_key_expired"; kRateLimited
   // "rate_limited" with retry_after. Any loop may call.
   awaitable<Result<http::Principal>> authenticate(const http::Request& request) override;
+  // The same for the text of a key that came another way; `remote`: who presents it.
+  awaitable<Result<http::Principal>> check(std::string_view text, const std::string& remote);
+  // The caller of a key whose secret was presented before. Errors: "api_key_revoked", "api_key_expired", "bad_api_key"
+  // when there is no such key, "rate_limited".
+  awaitable<Result<http::Principal>> authenticate_as(Uuid key_id);
+
+  // The key that the request presents, not checked: `Authorization: Bearer …`, or else the secret in the path.
+  static std::optional<std::string_view> presented(const http::Request& request);
 
   // Drops the cached keys. Any thread may call.
   void forget_all() { epoch_.fetch_add(1); }
@@ -63,10 +72,9 @@ class KeyAuthenticator final : public http::Authenticator {
   awaitable<std::shared_ptr<const ApiKey>> look_up(const Uuid& key_id);
   // first: the cached key, null when it must be looked up; second: whether this node has seen the key before.
   std::pair<std::shared_ptr<const ApiKey>, bool> recall(const Uuid& key_id);
-  Result<void> may_guess(const std::string& remote);
-  void count_guess(const std::string& remote);
   void remember(std::shared_ptr<const ApiKey> key, std::uint64_t epoch);
   Result<void> charge(const Uuid& key_id);
+  Result<http::Principal> admit(const ApiKey& key);
   Result<http::Principal> refuse(Error error);
   Result<http::Principal> limit(Error error);
 
@@ -77,11 +85,11 @@ class KeyAuthenticator final : public http::Authenticator {
   Metrics::Counter& refused_total_;
   Metrics::Counter& limited_total_;
 
+  RateLimit guesses_;  // by address
   std::atomic<std::uint64_t> epoch_{0};
   std::mutex mutex_;  // held only to read or change the maps, never across an await
   std::unordered_map<Uuid, Known> known_;
   std::unordered_map<Uuid, Account> accounts_;
-  std::unordered_map<std::string, TokenBucket> guessers_;
 };
 
 }  // namespace fencepost::identity

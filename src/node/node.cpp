@@ -17,6 +17,7 @@
 #include "http/server.hpp"
 #include "identity/api_key_store.hpp"
 #include "identity/key_authenticator.hpp"
+#include "identity/login_service.hpp"
 #include "node/event_catalog.hpp"
 #include "node/routes.hpp"
 #include "outbox/delivery/consumer_manager.hpp"
@@ -126,6 +127,9 @@ class Node {
             database_, clock_,
             {.requests_per_second = config.http.rate_limit_per_second, .burst = config.http.rate_limit_burst},
             metrics_),
+        public_url_(config.http.public_url),
+        callers_(database_, authenticator_, public_url_, config.login,
+                 {.per_second = config.http.rate_limit_per_second, .burst = config.http.rate_limit_burst}),
         key_uses_(
             runtime_.executor(0), {.name = "api_key_uses", .interval = 10s}, [this] { return save_key_uses(); },
             metrics_),
@@ -136,6 +140,7 @@ class Node {
         webhook_metrics_(metrics_),
         webhooks_({database_, feed_, clock_, random_, ids_, config.webhooks}),
         chains_(make_chains(config, {runtime_, database_, clock_, random_, metrics_})),
+        login_({database_, clock_, random_, chains_, public_url_, authenticator_}, config.login),
         transactions_({.runtime = runtime_,
                        .database = database_,
                        .listener = listener_,
@@ -157,7 +162,8 @@ class Node {
     });
     add_all_routes(router_, {.system = {database_, metrics_, serving_},
                              .cluster = {database_, chains_, config.lease.renew_interval},
-                             .events = {feed_, database_, authenticator_, metrics_},
+                             .login = {login_},
+                             .events = {feed_, database_, callers_, metrics_},
                              .webhooks = {webhooks_},
                              .tx = {transactions_, database_, keys_, ids_},
                              .timelock = {timelocks_.service(), ids_, clock_},
@@ -166,7 +172,7 @@ class Node {
       return outbox::WebhookSink::open({database_, event_catalog(), clock_, config_.webhooks, webhook_metrics_},
                                        std::move(claim));
     });
-    server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &authenticator_, metrics_);
+    server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &callers_, metrics_);
     listener_.subscribe(
         std::string(identity::kApiKeyChannel), [this](std::string_view) { authenticator_.forget_all(); },
         [this] { authenticator_.forget_all(); });
@@ -232,6 +238,7 @@ class Node {
     co_await database_.start();
     stops_.add("database", [this](auto left) { return database_.stop(left); });
     if (auto listening = server_->start(); !listening) co_return listening;
+    public_url_.listens_at(config_.http.host, server_->port());
 
     if (auto prepared = co_await prepare_until_done(told_to_stop); !prepared) co_return prepared;
     if (told_to_stop->done()) co_return Result<void>{};
@@ -270,6 +277,7 @@ class Node {
     if (!applied) co_return fail(applied.error());
     if (auto ready = co_await event_log_.prepare(); !ready) co_return ready;
     co_await feed_.prepare();
+    co_await login_.prepare();
     if (nats_) co_await outbox::add_consumer(database_.pool(), nats_->consumer(), feed_.newest());
     if (hooks_.prepare) co_await hooks_.prepare(database_.pool());
     co_await transactions_.join();
@@ -331,6 +339,8 @@ class Node {
   pg::Database database_;
   pg::Listener listener_;
   identity::KeyAuthenticator authenticator_;
+  identity::PublicUrl public_url_;
+  identity::CallerAuthenticator callers_;
   Worker key_uses_;
   pg::StatisticsKeeper statistics_;
   outbox::EventLogKeeper event_log_;
@@ -340,6 +350,7 @@ class Node {
   outbox::WebhookMetrics webhook_metrics_;
   outbox::WebhookService webhooks_;
   std::vector<std::unique_ptr<evm::Chain>> chains_;
+  identity::LoginService login_;
   tx::TxManager transactions_;
   timelock::TimelockManager timelocks_;
   transfer::TransferManager transfers_;

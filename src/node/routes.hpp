@@ -2,6 +2,7 @@
 #pragma once
 
 #include "http/router.hpp"
+#include "identity/login_routes.hpp"
 #include "node/cluster_routes.hpp"
 #include "node/system_routes.hpp"
 #include "outbox/stream/event_stream_routes.hpp"
@@ -15,6 +16,7 @@ namespace fencepost {
 struct RoutesParts {
   SystemParts system;
   ClusterRoutesParts cluster;
+  identity::LoginRoutesParts login;
   outbox::StreamParts events;
   outbox::WebhookRoutesParts webhooks;
   tx::RoutesParts tx;

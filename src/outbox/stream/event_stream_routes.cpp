@@ -163,7 +163,7 @@ awaitable<Response> stream_events(Request& request, StreamParts parts) {
 }
 
 constexpr http::RouteRow<StreamParts> kStreamRoutes[] = {
-    {http::Verb::kGet, "/api/v1/events", "authenticated", stream_events},
+    {http::Verb::kGet, "/api/v1/events", "key_or_wallet", stream_events},
 };
 
 }  // namespace
