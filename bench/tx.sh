@@ -90,9 +90,6 @@ send_load() {
   fi
 }
 
-# The submitter has caught up.
-all_sent() { [[ $(sql "SELECT NOT EXISTS (SELECT FROM tx_open WHERE state = 'ALLOCATED')") == t ]]; }
-
 # lifecycle COUNT: creates COUNT transactions in batches of 200, waits until all have ended, prints their rate.
 lifecycle() {
   local count=$1 begin i requests
@@ -261,8 +258,9 @@ case $what in
     connections=$(sized 256 16)
     send_load "$dir/all" "$connections" >/dev/null # warm up: leases, plans, pages
     for ((i = 0; i < rounds; i++)); do
+      await "all transactions to finish" all_ended # the backlog of one load must not slow the next
       load "$dir/all" 1 "$connections" | cut -d' ' -f1 >>"$dir/floor"
-      await "the submitter" all_sent # the backlog of one round must not slow the next
+      await "all transactions to finish" all_ended
       send_load "$dir/all" "$connections" >"$dir/sent"
       cut -d' ' -f1 "$dir/sent" >>"$dir/ours"
       cut -d' ' -f2 "$dir/sent" >>"$dir/p50"
