@@ -6,9 +6,10 @@
 //             bloom says "perhaps" and the endpoint says "none", the receipts of the block decide.
 //   by range  The endpoint must be on the follower's branch and have reached the end of the range. If it says "none", a
 //             second endpoint is asked.
-// One endpoint answers everything about one range. If it lags, withholds, refuses or answers nonsense, the next one is
-// asked for the whole range, each once; the one that succeeds is the first to be asked the next time.
-// An event that does not decode, a missing transaction or a missing header fails the whole range.
+// One endpoint answers about one range; only the receipts of a block may come from another one, if they name that
+// block. If it lags, withholds, refuses or answers nonsense, the next one is asked for the whole range, each once; the
+// one that succeeds is the first to be asked the next time. An event that does not decode, a missing transaction or a
+// missing header fails the whole range.
 //
 // Pinned to the chain's loop.
 #pragma once
