@@ -1,4 +1,4 @@
-// What is asked about a contract itself, when it is imported and when its rules change, of endpoints that fail or lag.
+// Imports and removals of contracts; what is asked about a contract itself, of endpoints that fail or lag.
 #include "tests/support/timelock_faults.hpp"
 
 namespace fencepost::test {
@@ -73,6 +73,36 @@ TEST_F(TimelockImport, rules_are_read_from_an_endpoint_that_has_their_change) {
   chain_->pass(10);
   timelock.execute(change, salt(1));
   EXPECT_TRUE(cluster_->sql_becomes("SELECT min_delay FROM openzeppelin_timelocks", "777", kPatience)) << describe();
+}
+
+TEST_F(TimelockImport, a_contract_that_was_removed_is_imported_again_at_once) {
+  start();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  const auto id = schedule(timelock, 1).front();
+  ASSERT_TRUE(becomes(id, "waiting")) << describe();
+  ASSERT_EQ(remove(timelock.address()), 204);
+  EXPECT_EQ(cluster_->get(0, "/api/v1/timelocks/31337/" + timelock.address()).status, 404);
+  EXPECT_EQ(remove(timelock.address()), 404);
+  EXPECT_EQ(flows(), "0");
+  import(timelock.address());
+  ASSERT_TRUE(becomes(id, "waiting>waiting")) << describe();
+  EXPECT_EQ(flows(), "1");
+}
+
+TEST_F(TimelockImport, a_removal_that_was_interrupted_is_finished_by_the_next_start) {
+  start();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  import(timelock.address());
+  const auto id = schedule(timelock, 1).front();
+  ASSERT_TRUE(becomes(id, "waiting")) << describe();
+  cluster_->node(0).kill();
+  cluster_->sql("UPDATE timelock SET removing_at = now(), halted_block = 0 RETURNING 1");
+  cluster_->node(0).start();
+  ASSERT_TRUE(cluster_->sql_becomes("SELECT count(*) FROM timelock", "0", kPatience)) << describe();
+  EXPECT_EQ(flows(), "0");
+  EXPECT_EQ(cluster_->sql("SELECT count(*) FROM openzeppelin_timelock_transactions"), "0");
+  EXPECT_EQ(announced(id), "waiting") << "a removal announces nothing";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "runtime/on_loop.hpp"
 #include "timelock/service/contract_probe.hpp"
+#include "timelock/store/removal_store.hpp"
 
 namespace fencepost::timelock {
 namespace {
@@ -119,7 +120,8 @@ awaitable<Result<Timelock>> TimelockService::change(ContractKey key, Changes cha
 }
 
 awaitable<Result<void>> TimelockService::remove(ContractKey key) {
-  if (!co_await remove_timelock(pool(), std::move(key))) co_return fail(no_such_timelock());
+  if (!co_await begin_removal(pool(), key)) co_return fail(no_such_timelock());
+  co_await finish_removal(pool(), std::move(key));
   co_return Result<void>{};
 }
 
