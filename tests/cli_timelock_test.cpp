@@ -17,6 +17,7 @@ namespace json = boost::json;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr auto kUnknown = "0x00000000000000000000000000000000000000aa";
@@ -124,6 +125,60 @@ TEST_F(CliTimelock, flows_are_listed_shown_and_put_into_a_calendar) {
   EXPECT_THAT(shown, HasSubstr("target"));
   EXPECT_THAT(shown, HasSubstr(recipient(3)));
   EXPECT_EQ(json_of({"flow", soon, "--chain", "31337", "--contract", address}).at("status"), "waiting");
+}
+
+TEST_F(CliTimelock, what_was_ready_long_ago_does_not_crowd_out_what_comes_next) {
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  out_of({"import", timelock.address(), "--chain", "31337", "--wait"});
+  std::vector<std::string> ids;
+  const auto schedule = [&](std::uint64_t number, std::int64_t delay) {
+    timelock.schedule({recipient(1)}, salt(number), delay);
+    ids.push_back(OpenZeppelinTimelock::id({recipient(1)}, salt(number)));
+  };
+  for (const std::uint64_t number : {0, 1, 2}) {
+    schedule(number, 100);  // never executed: ready for ever
+    chain_->pass(200);
+  }
+  schedule(3, 900'000);
+  schedule(4, 500'000);
+  ASSERT_TRUE(cluster_->sql_becomes(
+      "SELECT count(*) FILTER (WHERE status = 'ready') || ' ' || count(*) FROM timelock_transaction_flows", "3 5"));
+  const auto shown = [&](const char* limit) {
+    std::vector<std::string> out;
+    for (const auto& flow : json_of({"flows", "--upcoming", "--limit", limit}).at("items").as_array()) {
+      out.emplace_back(flow.at("flowId").as_string());
+    }
+    return out;
+  };
+  EXPECT_EQ(shown("1"), (std::vector{ids[4]}));
+  EXPECT_EQ(shown("3"), (std::vector{ids[4], ids[3], ids[2]}));
+  EXPECT_EQ(shown("50"), (std::vector{ids[4], ids[3], ids[2], ids[1], ids[0]}));
+  for (const auto* limit : {"1", "2", "3", "4"}) {
+    EXPECT_THAT(out_of({"flows", "--upcoming", "--limit", limit}), HasSubstr("there are more: raise --limit\n"))
+        << limit;
+  }
+  EXPECT_THAT(out_of({"flows", "--upcoming", "--limit", "5"}), Not(HasSubstr("there are more")));
+}
+
+TEST_F(CliTimelock, events_and_webhooks_are_chosen_by_contract) {
+  const OpenZeppelinTimelock wanted(*chain_, signer(0), 100);
+  const OpenZeppelinTimelock other(*chain_, signer(0), 100);
+  for (const auto* timelock : {&wanted, &other}) {
+    out_of({"import", timelock->address(), "--chain", "31337", "--wait"});
+    timelock->schedule({recipient(1)}, salt(1), 1'000);
+  }
+  ASSERT_TRUE(cluster_->sql_becomes("SELECT count(*) FROM outbox WHERE type = 'FlowStatusChanged'", "2"));
+  const auto events =
+      fencepost({"events", "--after", "0", "--no-follow", "--json", "--contract", wanted.address()}, env());
+  EXPECT_THAT(events.out, HasSubstr(wanted.address())) << events.err;
+  EXPECT_THAT(events.out, Not(HasSubstr(other.address())));
+  const auto key = fencepost({"apikey", "create", "--dsn", cluster_->dsn(), "--json", "--label", "hooks", "--scope",
+                              "webhooks:write", "--scope", "timelock:read"});
+  auto with_key = env();
+  with_key[1] = "FENCEPOST_API_KEY=" + std::string(json::parse(key.out).at("key").as_string());
+  const auto webhook =
+      fencepost({"webhook", "create", "https://example.com/hook", "--contract", wanted.address()}, with_key);
+  EXPECT_THAT(webhook.out, ContainsRegex("contracts +" + wanted.address())) << webhook.err;
 }
 
 TEST_F(CliTimelock, each_failure_has_its_message_and_exit_code) {

@@ -56,7 +56,6 @@ const Codes kNeverAnswered = {
     // Scanner of timelocks: a worker, which answers no requests. Its contracts show the failure as text.
     "bad_log",
     "deep_reorg",
-    "endpoint_behind",
     "logs_withheld",
     "rpc_incomplete",
     // Parsers of single values: answered as bad_request or invalid_parameter, with the field.

@@ -34,6 +34,19 @@ class TimelockEndpoints : public TimelockFaults {
       return reply;
     });
   }
+  // Ranges of logs fail if one of these contracts is among those that are asked for.
+  void fail_ranges_of(std::vector<std::string> bad) {
+    first().change("eth_getLogs", [bad = std::move(bad)](const json::object& call, json::object reply) {
+      const auto& filter = call.at("params").at(0).as_object();
+      const auto is_bad = [&](const json::value& asked) {
+        return std::ranges::find(bad, std::string(asked.as_string())) != bad.end();
+      };
+      if (!filter.contains("fromBlock") || std::ranges::none_of(filter.at("address").as_array(), is_bad)) return reply;
+      reply.erase("result");
+      reply["error"] = {{"code", -32000}, {"message", "internal error"}};
+      return reply;
+    });
+  }
 };
 
 TEST_F(TimelockEndpoints, an_endpoint_that_is_stuck_holds_up_neither_new_blocks_nor_a_range_of_old_ones) {
@@ -85,6 +98,87 @@ TEST_F(TimelockEndpoints, an_endpoint_that_withholds_the_logs_of_a_range_is_repl
     return reply;
   });
   import(timelock.address());
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_GE(cluster_->node(0).metric("timelock_logs_withheld_total"), 1);
+}
+
+TEST_F(TimelockEndpoints, no_logs_are_confirmed_by_an_endpoint_that_only_gives_small_ranges) {
+  start(0, 1, {.rewritten = true, .second_endpoint = true, .second_rewritten = true});
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  cluster_->mine(250);  // the second endpoint truly has nothing in its first ranges
+  const auto ids = schedule(timelock, 3);
+  cluster_->mine(600);
+  first().change("eth_getLogs", [](const json::object& call, json::object reply) {
+    if (call.at("params").at(0).as_object().contains("fromBlock")) reply["result"] = json::array();
+    return reply;
+  });
+  cluster_->second_rewriter().change(
+      "eth_getLogs", [](const json::object& call, json::object reply) { return limited(call, std::move(reply), 100); });
+  import(timelock.address(), {{"fromBlock", 1}});
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_GE(cluster_->node(0).metric("timelock_logs_withheld_total"), 1);
+}
+
+TEST_F(TimelockEndpoints, no_logs_are_not_contradicted_by_an_endpoint_on_another_branch) {
+  start(0, 1, {.rewritten = true, .second_endpoint = true, .second_rewritten = true});
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  schedule(timelock, 1);
+  const auto log =
+      cluster_->rpc("eth_getLogs", {{{"fromBlock", "earliest"}, {"address", timelock.address()}}}).as_array().back();
+  const auto from = cluster_->head() + 1;
+  cluster_->mine(600);
+  cluster_->second_rewriter().change("eth_getBlockByNumber", [](const json::object&, json::object reply) {
+    if (auto* block = reply["result"].if_object()) (*block)["hash"] = "0x" + std::string(64, 'e');
+    return reply;
+  });
+  cluster_->second_rewriter().change("eth_getLogs", [log](const json::object& call, json::object reply) {
+    auto other = log.as_object();
+    other["blockNumber"] = call.at("params").at(0).at("fromBlock");
+    reply["result"] = json::array{std::move(other)};
+    return reply;
+  });
+  import(timelock.address(), {{"fromBlock", from}});
+  ASSERT_TRUE(cluster_->sql_becomes("SELECT history_done_at IS NOT NULL FROM timelock", "t", kPatience)) << describe();
+  EXPECT_EQ(cluster_->node(0).metric("timelock_logs_withheld_total"), 0);
+  EXPECT_EQ(flows(), "0");
+}
+
+TEST_F(TimelockEndpoints, a_log_of_a_time_after_its_range_gets_the_time_of_its_block) {
+  start(0, 1, {.rewritten = true});
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  const auto ids = schedule(timelock, 3);
+  const auto time = number(cluster_->rpc("eth_getBlockByNumber", {"latest", false}).at("timestamp"));
+  cluster_->mine(600);
+  first().change("eth_getLogs", [](const json::object&, json::object reply) {
+    for (auto& log : reply["result"].as_array()) log.as_object()["blockTimestamp"] = "0xffffffff";  // in 2106
+    return reply;
+  });
+  import(timelock.address(), {{"fromBlock", 1}});
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_EQ(cluster_->sql(fmt::format("SELECT eta FROM timelock_transaction_flows WHERE flow_id = '{}'", ids.back())),
+            std::to_string(time + 100'000));
+}
+
+TEST_F(TimelockEndpoints, logs_that_are_withheld_are_found_in_blocks_whose_headers_are_from_the_database) {
+  start_two();
+  const OpenZeppelinTimelock timelock(*chain_, signer(0), 100);
+  const auto ids = schedule(timelock, 3);
+  cluster_->mine(1);
+  ASSERT_TRUE(cluster_->sql_becomes("SELECT max(number) FROM chain_header", std::to_string(cluster_->head())));
+  ASSERT_EQ(cluster_->node(0).stop().code, 0) << describe();
+  // The endpoint has no block but the head, so the follower takes the others from the database, without their blooms.
+  first().change("eth_getBlockByNumber", [](const json::object& call, json::object reply) {
+    if (call.at("params").at(0) != "latest") reply["result"] = nullptr;
+    return reply;
+  });
+  cluster_->node(0).start();
+  ASSERT_TRUE(eventually([&] { return cluster_->node(0).metric("chain_head_block") == cluster_->head(); }));
+  first().pass_all();
+  first().change("eth_getLogs", [](const json::object&, json::object reply) {
+    reply["result"] = json::array();
+    return reply;
+  });
+  import(timelock.address(), {{"fromBlock", 1}});
   ASSERT_TRUE(all_waiting(ids)) << describe();
   EXPECT_GE(cluster_->node(0).metric("timelock_logs_withheld_total"), 1);
 }
@@ -217,14 +311,7 @@ TEST_F(TimelockEndpoints, a_contract_whose_history_fails_does_not_hold_up_the_ot
   const auto late = schedule(bad, 1, 10);
   for (const auto& id : schedule(good, 2, 20)) ids.push_back(id);
   cluster_->mine(600);
-  first().change("eth_getLogs", [address = bad.address()](const json::object& call, json::object reply) {
-    const auto& filter = call.at("params").at(0).as_object();
-    const auto& asked = filter.at("address").as_array();
-    if (!filter.contains("fromBlock") || std::ranges::find(asked, json::value(address)) == asked.end()) return reply;
-    reply.erase("result");
-    reply["error"] = {{"code", -32000}, {"message", "internal error"}};
-    return reply;
-  });
+  fail_ranges_of({bad.address()});
   import(good.address(), {{"fromBlock", 1}});
   import(bad.address(), {{"fromBlock", 1}});
   ASSERT_TRUE(all_waiting(ids)) << describe();
@@ -232,6 +319,22 @@ TEST_F(TimelockEndpoints, a_contract_whose_history_fails_does_not_hold_up_the_ot
   first().pass_all();
   ASSERT_TRUE(eventually([&] { return announced(late.front()) == "waiting"; }, std::chrono::seconds(60))) << describe();
   EXPECT_EQ(announced_once(), "5");
+}
+
+TEST_F(TimelockEndpoints, a_group_of_contracts_is_split_while_another_contract_keeps_failing) {
+  start(0, 1, {.rewritten = true});
+  const OpenZeppelinTimelock good(*chain_, signer(0), 100);
+  const OpenZeppelinTimelock bad(*chain_, signer(0), 100);
+  const OpenZeppelinTimelock worse(*chain_, signer(0), 100);
+  const auto ids = schedule(good, 2);
+  cluster_->mine(600);
+  fail_ranges_of({bad.address(), worse.address()});
+  import(worse.address(), {{"fromBlock", 1}});
+  ASSERT_TRUE(eventually([&] { return first().changed("eth_getLogs") >= 4; })) << describe();  // it is a suspect now
+  import(bad.address(), {{"fromBlock", 1}});
+  import(good.address(), {{"fromBlock", 1}});
+  ASSERT_TRUE(all_waiting(ids)) << describe();
+  EXPECT_EQ(flows(), "2");
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ void print_list(const ItemList& list, bool as_json, std::string_view none, std::
     fmt::print("{}\n", none);
   } else {
     fmt::print("{}", table(list.items));
-    if (!list.next_cursor.empty()) fmt::print("there are more: raise --limit\n");
+    if (list.more || !list.next_cursor.empty()) fmt::print("there are more: raise --limit\n");
   }
 }
 

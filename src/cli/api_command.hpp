@@ -35,6 +35,7 @@ Result<std::optional<std::chrono::milliseconds>> read_timeout(const std::string&
 struct ItemList {
   boost::json::array items;
   std::string next_cursor;  // of the items beyond the limit; empty: there are none
+  bool more = false;        // there are items beyond the limit that no cursor leads to
 };
 // Reads page after page, up to `limit` items. `target` returns the path of a page, given its size and its cursor
 // (empty: the first page).

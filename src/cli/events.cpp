@@ -28,7 +28,7 @@ constexpr int kMaxReconnects = 60;  // in a row
 
 struct EventsFlags {
   ApiFlags api;
-  std::vector<std::string> types, subjects, chains, signers, guilds;
+  std::vector<std::string> types, subjects, chains, signers, contracts, guilds;
   std::string after;
   bool no_follow = false;
   bool json = false;
@@ -49,6 +49,7 @@ std::string events_target(const EventsFlags& flags, const std::string& position)
   add("subject", flags.subjects);
   add("chain", flags.chains);
   add("signer", flags.signers);
+  add("contract", flags.contracts);
   add("guild", flags.guilds);
   if (!position.empty()) target += "&lastEventId=" + http::percent_encode(position);
   return target;
@@ -105,6 +106,7 @@ void add_events(CLI::App& noun, Run& run) {
   noun.add_option("--type", flags->types, "Only these types, such as TxConfirmed; may be repeated");
   noun.add_option("--signer", flags->signers, "Only transactions of these signers");
   noun.add_option("--subject", flags->subjects, "Only these subjects, such as tx/<txId>");
+  noun.add_option("--contract", flags->contracts, "Only flows of these timelock contracts");
   noun.add_option("--guild", flags->guilds, "Only transfers of these guilds");
   noun.add_option("--chain", flags->chains, "Only these chain ids");
   noun.add_option("--after", flags->after, "Begin after the event with this id; 0: with the oldest. Default: now");

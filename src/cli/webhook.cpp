@@ -22,7 +22,7 @@ constexpr auto kWebhooks = "/api/v1/webhooks";
 
 // Which events. An empty list is not sent: the webhook gets all, or keeps what it has.
 struct FilterFlags {
-  std::vector<std::string> types, chains, signers, guilds, subjects;
+  std::vector<std::string> types, chains, signers, contracts, guilds, subjects;
 };
 
 struct WebhookCreateFlags {
@@ -63,11 +63,9 @@ struct WebhookFlags {
 };
 
 void add_filter(const FilterFlags& filter, json::object& body) {
-  const std::pair<const char*, const std::vector<std::string>*> lists[] = {{"types", &filter.types},
-                                                                           {"chains", &filter.chains},
-                                                                           {"signers", &filter.signers},
-                                                                           {"guilds", &filter.guilds},
-                                                                           {"subjects", &filter.subjects}};
+  const std::pair<const char*, const std::vector<std::string>*> lists[] = {
+      {"types", &filter.types},         {"chains", &filter.chains}, {"signers", &filter.signers},
+      {"contracts", &filter.contracts}, {"guilds", &filter.guilds}, {"subjects", &filter.subjects}};
   for (const auto& [name, values] : lists) {
     if (values->empty()) continue;
     json::array list;
@@ -200,6 +198,7 @@ void add_filter_flags(CLI::App& command, FilterFlags& filter) {
   command.add_option("--type", filter.types, "Only events of this type; may be repeated");
   command.add_option("--chain", filter.chains, "Only events of this chain id; may be repeated");
   command.add_option("--signer", filter.signers, "Only events of this signer; may be repeated");
+  command.add_option("--contract", filter.contracts, "Only events of this timelock contract; may be repeated");
   command.add_option("--guild", filter.guilds, "Only events of this guild; may be repeated");
   command.add_option("--subject", filter.subjects, "Only events of this subject; may be repeated");
 }
@@ -257,7 +256,7 @@ std::string webhook_details(const json::value& webhook) {
   facts.add("description", text_at(webhook, "description"));
   facts.add("state", text_at(webhook, "state"));
   facts.add("reason", text_at(webhook, "disabledReason"));
-  for (const auto* list : {"types", "chains", "signers", "guilds", "subjects"}) {
+  for (const auto* list : {"types", "chains", "signers", "contracts", "guilds", "subjects"}) {
     std::string joined;
     if (const auto* values = find_at(webhook, list); values != nullptr && values->is_array()) {
       for (const auto& value : values->get_array()) {

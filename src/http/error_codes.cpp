@@ -207,6 +207,8 @@ constexpr ErrorCode kCodes[] = {
     {"database_error", 503, "The database could not run the statement now: a lock, a restart or a lack of resources.",
      "Nothing happened. Try again."},
     {"database_unavailable", 503, "The database cannot be reached.", kWait},
+    {"endpoint_behind", 503, "The chain's endpoint does not have the newest block, so its answer is not believed.",
+     "Nothing happened. Try again."},
     {"fees_unknown", 503, "The chain's endpoint did not report its current fees.", "Nothing happened. Try again."},
     {"not_ready", 503, "The node is starting or stopping, or its database is unreachable or not migrated.", kWait},
     {"outcome_unknown", 503,

@@ -5,6 +5,7 @@
 #include "runtime/worker_set.hpp"
 #include "timelock/workers/flow_status_refresher.hpp"
 #include "timelock/workers/history_scanner.hpp"
+#include "timelock/workers/removal_sweeper.hpp"
 #include "timelock/workers/scanner.hpp"
 #include "timelock/workers/verify_worker.hpp"
 
@@ -21,6 +22,7 @@ class TimelockManager::ChainWork {
         scanner_(workers_.add<Scanner>(scanner_parts(parts, setup), setup.options, [this] { refresher_.wake(); })) {
     scanner_.subscribe();
     workers_.add<VerifyWorker>(scanner_parts(parts, setup), setup.options, verifier_);
+    workers_.add<RemovalSweeper>(scanner_parts(parts, setup));
   }
 
   evm::Chain& chain() { return chain_; }

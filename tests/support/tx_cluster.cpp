@@ -189,7 +189,10 @@ TxCluster::TxCluster(TxClusterOptions options) : options_(std::move(options)) {
   if (options_.dsn.empty()) database_.emplace(Template::kMigrated);
   dsn_ = database_ ? database_->dsn() : options_.dsn;
   anvil_.emplace(options_.anvil);
-  if (options_.second_endpoint) options_.settings.more_rpc_urls.push_back(anvil_->url());
+  if (options_.second_rewritten) second_rewriter_.emplace(anvil_->url());
+  if (options_.second_endpoint) {
+    options_.settings.more_rpc_urls.push_back(second_rewriter_ ? second_rewriter_->url() : anvil_->url());
+  }
   for (std::size_t i = 0; i < options_.nodes; ++i) {
     TxNode::Setup setup{.name = fmt::format("node{}", i), .dsn = dsn_, .rpc_url = anvil_->url(), .dir = dir_.path()};
     if (!options_.rpc_urls.empty()) setup.rpc_url = options_.rpc_urls.at(i);

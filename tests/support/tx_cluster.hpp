@@ -97,6 +97,7 @@ struct TxClusterOptions {
   bool proxied = false;               // each node reaches the database and the chain through its own proxies
   bool rewritten = false;             // each node reaches the chain through its own RpcRewriter
   bool second_endpoint = false;       // each node has anvil itself as an endpoint, after its own
+  bool second_rewritten = false;      // … and reaches it through an RpcRewriter that all nodes share
   bool start = true;                  // start all nodes in the constructor
   std::string dsn;                    // a database of the test, not migrated; default: a new one
   std::vector<std::string> rpc_urls;  // one per node, instead of anvil's
@@ -114,6 +115,7 @@ class TxCluster {
   TcpProxy& database_proxy(std::size_t node) { return *database_proxies_.at(node); }
   TcpProxy& chain_proxy(std::size_t node) { return *chain_proxies_.at(node); }
   RpcRewriter& chain_rewriter(std::size_t node) { return *chain_rewriters_.at(node); }
+  RpcRewriter& second_rewriter() { return second_rewriter_.value(); }
   const std::string& key() const { return key_; }
 
   Ask create_ask(std::size_t node, const boost::json::object& body) const;
@@ -161,6 +163,7 @@ class TxCluster {
   std::vector<std::unique_ptr<TcpProxy>> database_proxies_;
   std::vector<std::unique_ptr<TcpProxy>> chain_proxies_;
   std::vector<std::unique_ptr<RpcRewriter>> chain_rewriters_;
+  std::optional<RpcRewriter> second_rewriter_;
   std::vector<std::unique_ptr<TxNode>> nodes_;
   std::string key_;
 };

@@ -113,8 +113,9 @@ TEST(timelock_flows, the_query_has_what_was_asked_for) {
   EXPECT_EQ(flow_list_target(flags, 7, "c/1"),
             "/api/v1/flows?limit=7&status=waiting%2Cready&chainId=10&contract=0xab&initiator=0xcd&cursor=c%2F1");
   FlowListFlags upcoming;
-  upcoming.upcoming = true;
-  EXPECT_EQ(flow_list_target(upcoming, 50, ""), "/api/v1/flows?limit=50&status=waiting%2Cready&sort=eta");
+  upcoming.status = "waiting";
+  upcoming.sort = "eta";
+  EXPECT_EQ(flow_list_target(upcoming, 50, ""), "/api/v1/flows?limit=50&status=waiting&sort=eta");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cli/timelock/flows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include <fmt/format.h>
@@ -27,12 +28,49 @@ struct FlowFlags {
   bool json = false;
 };
 
+Result<ItemList> read_flows(Api& api, const FlowListFlags& flags) {
+  return read_pages(api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+    return flow_list_target(flags, limit, cursor);
+  });
+}
+
+bool is_same_flow(const boost::json::value& a, const boost::json::value& b) {
+  return std::ranges::all_of(std::array{"standard", "chainId", "contractAddress", "flowId", "generation"},
+                             [&](const char* member) { return text_at(a, member) == text_at(b, member); });
+}
+
+// The waiting ones, the soonest first, and in the rest of the limit the ready ones, the newest first: an operation of
+// OpenZeppelin's stays ready for ever, so old ones would leave no room for what comes next.
+Result<ItemList> read_upcoming(Api& api, FlowListFlags flags) {
+  const auto limit = flags.limit;
+  flags.status = "waiting";
+  flags.sort = "eta";
+  auto list = read_flows(api, flags);
+  if (!list || !list->next_cursor.empty()) return list;
+  flags.status = "ready";
+  flags.sort = "";
+  flags.limit = std::max<std::size_t>(limit - list->items.size(), 1);  // one: to see whether there are more
+  const auto ready = read_flows(api, flags);
+  if (!ready) return fail(ready.error());
+  // One may have become ready since the first request.
+  const auto is_ready = [&](const boost::json::value& flow) {
+    return std::ranges::any_of(ready->items, [&](const auto& other) { return is_same_flow(flow, other); });
+  };
+  list->items.erase(std::remove_if(list->items.begin(), list->items.end(), is_ready), list->items.end());
+  for (const auto& flow : ready->items) {
+    if (list->items.size() < limit)
+      list->items.push_back(flow);
+    else
+      list->more = true;
+  }
+  list->next_cursor = list->more ? "" : ready->next_cursor;
+  return list;
+}
+
 int list_flows(const FlowListFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  const auto list = read_pages(*api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
-    return flow_list_target(flags, limit, cursor);
-  });
+  const auto list = flags.upcoming ? read_upcoming(*api, flags) : read_flows(*api, flags);
   if (!list) return report(list.error());
   if (flags.upcoming) {
     print_list(*list, flags.json, "no flow is waiting or ready", calendar_text);
@@ -87,13 +125,13 @@ int show_flow(const FlowFlags& flags) {
 
 std::string flow_list_target(const FlowListFlags& flags, std::size_t limit, const std::string& cursor) {
   auto target = fmt::format("/api/v1/flows?limit={}", limit);
-  add_parameter(target, "status", flags.upcoming ? "waiting,ready" : flags.status);
+  add_parameter(target, "status", flags.status);
   add_parameter(target, "chainId", flags.chain_id ? std::to_string(*flags.chain_id) : "");
   add_parameter(target, "contract", flags.contract);
   add_parameter(target, "initiator", flags.initiator);
   add_parameter(target, "standard", flags.standard);
   add_parameter(target, "q", flags.q);
-  add_parameter(target, "sort", flags.upcoming ? "eta" : "");
+  add_parameter(target, "sort", flags.sort);
   add_parameter(target, "cursor", cursor);
   return target;
 }
@@ -110,7 +148,8 @@ void add_timelock_flows(CLI::App& timelock, Run& run) {
       ->check(CLI::IsMember({"compound", "openzeppelin"}));
   list.add_option("--query", flags->q, "Only flows with this id, transaction hash or address");
   list.add_flag("--upcoming", flags->upcoming,
-                "What becomes ready and what expires, by day in local time, soonest first")
+                "What becomes ready and what expires, by day in local time, soonest first; within the limit, what is "
+                "waiting comes before what is ready")
       ->excludes(status);
   list.add_option("--limit", flags->limit, "Largest number of flows to show")
       ->capture_default_str()

@@ -17,12 +17,13 @@ struct FlowListFlags {
   std::string initiator;
   std::string standard;
   std::string q;
+  std::string sort;
   bool upcoming = false;
   std::size_t limit = 50;
   bool json = false;
 };
 
-// "/api/v1/flows?limit=50&status=waiting,ready&sort=eta"
+// "/api/v1/flows?limit=50&status=waiting&sort=eta"
 std::string flow_list_target(const FlowListFlags& flags, std::size_t limit, const std::string& cursor);
 
 }  // namespace fencepost::cli

@@ -39,6 +39,7 @@ json::object stats_json(const ContractStats& stats) {
                         {"blockTime", time_json(stats.last->at)}};
   }
   return {{"flows", std::move(flows)},
+          {"atLeast", stats.at_least},
           {"queuedLast30Days", stats.queued_lately},
           {"medianSecondsToExecution", optional_json(stats.median_delay)},
           {"nextDue", std::move(next)},

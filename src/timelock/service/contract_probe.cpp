@@ -107,11 +107,33 @@ Error not_a_timelock(const Answers& answers, std::optional<Standard> expected) {
   return http::unprocessable("not_a_timelock", std::move(message)).with("tried", std::move(tried));
 }
 
-}  // namespace
+// Those of the right chain, those in use before those in cooldown.
+std::vector<std::size_t> endpoints_of(const evm::ChainConnector& chain) {
+  std::vector<std::size_t> out;
+  for (const bool cooling : {false, true}) {
+    for (std::size_t i = 0; i < chain.endpoint_count(); ++i) {
+      const auto status = chain.endpoint_status(i);
+      if (!status.wrong_chain && status.cooling_until.has_value() == cooling) out.push_back(i);
+    }
+  }
+  return out;
+}
 
-awaitable<Result<Probe>> probe_contract(evm::ChainConnector& chain, std::string address,
-                                        std::optional<Standard> expected) {
-  const auto code = co_await chain.code(address);
+Error behind(std::int64_t head, std::int64_t newest) {
+  return unavailable("endpoint_behind",
+                     "The endpoint does not have the newest block, so it cannot say what is at this address: retry "
+                     "later.")
+      .with("head", std::to_string(head))
+      .with("block", std::to_string(newest));
+}
+
+Error no_endpoint() {
+  return unavailable("rpc_unavailable", "Every endpoint is on another chain.");
+}
+
+awaitable<Result<Probe>> probe_at(evm::ChainConnector& chain, const std::string& address,
+                                  std::optional<Standard> expected, std::size_t endpoint) {
+  const auto code = co_await chain.code(address, {}, endpoint);
   if (!code) co_return fail(code.error());
   if (code->empty()) {
     co_return fail(
@@ -124,7 +146,7 @@ awaitable<Result<Probe>> probe_contract(evm::ChainConnector& chain, std::string 
     calls.push_back(
         {.from = "", .to = address, .value = {}, .data = data_for(static_cast<Question>(i), self), .gas = {}});
   }
-  const Answers answers(co_await chain.calls(std::move(calls)));
+  const Answers answers(co_await chain.calls(std::move(calls), {}, endpoint));
   if (const auto* failure = answers.failure()) co_return fail(*failure);
   const bool compound = answers.compound() && expected != Standard::kOpenZeppelin;
   const bool openzeppelin = answers.openzeppelin() && expected != Standard::kCompound;
@@ -132,24 +154,74 @@ awaitable<Result<Probe>> probe_contract(evm::ChainConnector& chain, std::string 
     co_return fail(
         http::unprocessable("ambiguous_timelock", "The contract answers as both standards do: give `standard`."));
   }
-  if (compound) co_return as_compound(answers);
-  if (openzeppelin) co_return as_openzeppelin(answers, address);
-  co_return fail(not_a_timelock(answers, expected));
+  auto probe = compound ? std::optional(as_compound(answers)) : std::nullopt;
+  if (openzeppelin) probe = as_openzeppelin(answers, address);
+  if (!probe) co_return fail(not_a_timelock(answers, expected));
+  probe->endpoint = endpoint;
+  co_return std::move(*probe);
 }
 
-awaitable<Result<std::optional<std::int64_t>>> deployment_block(evm::ChainConnector& chain, std::string address,
-                                                                std::int64_t head) {
+awaitable<Result<std::optional<std::int64_t>>> deployment_block_at(evm::ChainConnector& chain,
+                                                                   const std::string& address, std::int64_t head,
+                                                                   std::size_t endpoint) {
   std::int64_t without = -1;  // the contract did not exist then
   std::int64_t with = head;
   while (with - without > 1) {
     const auto middle = without + (with - without) / 2;
-    const auto code = co_await chain.code(address, middle);
+    const auto code = co_await chain.code(address, middle, endpoint);
     const bool away = !code && code.error().kind == ErrorKind::kUnavailable && code.error().code != "bad_rpc_result";
     if (away) co_return fail(code.error());
     if (!code) co_return std::nullopt;  // the node has no state of that block
     (code->empty() ? without : with) = middle;
   }
   co_return with;
+}
+
+}  // namespace
+
+bool is_refusal(const Error& error) {
+  return error.code == "not_a_contract" || error.code == "not_a_timelock" || error.code == "ambiguous_timelock";
+}
+
+awaitable<Result<Probe>> probe_contract(evm::ChainConnector& chain, ProbeRequest request) {
+  std::optional<Error> absent, failure;
+  auto newest = request.known_head;
+  for (const auto endpoint : endpoints_of(chain)) {
+    const auto head = co_await chain.head_number(endpoint);
+    if (!head || (request.fresh && head->number < newest)) {
+      failure = head ? behind(head->number, newest) : head.error();
+      continue;
+    }
+    auto probe = co_await probe_at(chain, request.address, request.expected, endpoint);
+    if (probe || (is_refusal(probe.error()) && probe.error().code != "not_a_contract")) co_return probe;
+    if (!is_refusal(probe.error())) {
+      failure = probe.error();
+    } else if (head->number < newest) {
+      failure = behind(head->number, newest);
+    } else {
+      newest = head->number;
+      absent = probe.error();
+    }
+  }
+  if (absent) co_return fail(*absent);
+  co_return fail(failure ? *failure : no_endpoint());
+}
+
+awaitable<Result<std::optional<std::int64_t>>> deployment_block(evm::ChainConnector& chain, std::string address,
+                                                                std::int64_t head) {
+  std::optional<Error> failure;
+  bool without_state = false;
+  for (const auto endpoint : endpoints_of(chain)) {
+    const auto reached = co_await chain.head_number(endpoint);
+    if (!reached) failure = reached.error();
+    if (!reached || reached->number < head) continue;
+    auto block = co_await deployment_block_at(chain, address, head, endpoint);
+    if (block && *block) co_return block;
+    if (block) without_state = true;
+    if (!block) failure = block.error();
+  }
+  if (without_state) co_return std::nullopt;
+  co_return fail(failure ? *failure : no_endpoint());
 }
 
 }  // namespace fencepost::timelock

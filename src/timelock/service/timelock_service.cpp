@@ -4,6 +4,7 @@
 
 #include "runtime/on_loop.hpp"
 #include "timelock/service/contract_probe.hpp"
+#include "timelock/store/removal_store.hpp"
 
 namespace fencepost::timelock {
 namespace {
@@ -21,17 +22,20 @@ struct Found {
 
 // On the chain's loop. Asks the chain and not the follower, which may be a moment behind, or has only just started.
 awaitable<Result<Found>> look_at(evm::Chain& chain, ImportRequest request) {
-  const auto newest = co_await chain.connector().block(evm::BlockTag::kLatest);
+  const auto* followed = chain.follower().window().head();
+  ProbeRequest wanted{.address = request.key.address,
+                      .expected = request.standard,
+                      .known_head = followed == nullptr ? 0 : followed->number};
+  auto probe = co_await probe_contract(chain.connector(), std::move(wanted));
+  if (!probe) co_return fail(probe.error());
+  const auto newest = co_await chain.connector().block(evm::BlockTag::kLatest, probe->endpoint);
   if (!newest) co_return fail(newest.error());
   const auto& head = newest->header;
-  Found found{.probe = {}, .head = {head.number, head.hash, head.timestamp}, .from_block = 0};
   if (request.from_block && *request.from_block > head.number) {
     co_return fail(invalid("bad_from_block", fmt::format("fromBlock: the chain's newest block is {}", head.number))
                        .with("field", "fromBlock"));
   }
-  auto probe = co_await probe_contract(chain.connector(), request.key.address, request.standard);
-  if (!probe) co_return fail(probe.error());
-  found.probe = std::move(*probe);
+  Found found{.probe = std::move(*probe), .head = {head.number, head.hash, head.timestamp}, .from_block = 0};
   if (request.from_block) {
     found.from_block = *request.from_block;
   } else {
@@ -116,7 +120,8 @@ awaitable<Result<Timelock>> TimelockService::change(ContractKey key, Changes cha
 }
 
 awaitable<Result<void>> TimelockService::remove(ContractKey key) {
-  if (!co_await remove_timelock(pool(), std::move(key))) co_return fail(no_such_timelock());
+  if (!co_await begin_removal(pool(), key)) co_return fail(no_such_timelock());
+  co_await finish_removal(pool(), std::move(key));
   co_return Result<void>{};
 }
 

@@ -28,10 +28,13 @@ struct LastEvent {
   std::int64_t at = 0;  // seconds
 };
 
+inline constexpr std::int64_t kMostCounted = 10'000;  // flows of each status: the newest
+
 struct ContractStats {
   std::map<FlowStatus, std::int64_t> flows;  // a status without flows is absent
+  bool at_least = false;                     // a count has reached kMostCounted: there may be more
   std::int64_t queued_lately = 0;            // in the 30 days before the newest scanned block
-  std::optional<std::int64_t> median_delay;  // seconds from queue to execution
+  std::optional<std::int64_t> median_delay;  // seconds from queue to execution, of the newest
   std::optional<NextFlow> next;              // the waiting flow whose time comes first
   std::optional<LastEvent> last;
 };

@@ -8,6 +8,7 @@
 #include "timelock/store/flow_store.hpp"
 #include "timelock/store/history_store.hpp"
 #include "timelock/store/raw_event_store.hpp"
+#include "timelock/store/removal_store.hpp"
 #include "timelock/store/scan_store.hpp"
 #include "timelock/store/timelock_store.hpp"
 
@@ -80,7 +81,7 @@ TEST_F(TimelockStores, each_change_of_the_set_of_contracts_voids_what_a_scanner_
     EXPECT_EQ((co_await watched_contracts(pool, 1)).size(), 1U);
     EXPECT_TRUE(co_await restart_history(pool, {1, other}, 3)) << "a new start ends the halt";
     EXPECT_EQ((co_await watched_contracts(pool, 1)).size(), 2U);
-    EXPECT_TRUE(co_await remove_timelock(pool, {1, other}));
+    EXPECT_TRUE(co_await begin_removal(pool, {1, other}));
     EXPECT_TRUE(co_await voided());
   });
 }

@@ -1,5 +1,7 @@
 #include "timelock/store/timelock_store.hpp"
 
+#include "timelock/store/removal_store.hpp"
+
 namespace fencepost::timelock {
 
 using pg::Statement;
@@ -29,7 +31,7 @@ constexpr Statement kStartChain{"timelock_start_chain", R"(
   UPDATE timelock_scan
      SET block_number = $2, block_hash = $3, block_timestamp = to_timestamp($4::bigint), moved_at = clock_timestamp()
    WHERE chain_id = $1
-     AND NOT EXISTS (SELECT FROM timelock WHERE chain_id = $1))"};
+     AND NOT EXISTS (SELECT FROM timelock WHERE chain_id = $1 AND removing_at IS NULL))"};
 
 constexpr Statement kInsert{"timelock_insert", R"(
   WITH added AS (
@@ -58,10 +60,12 @@ constexpr Statement kInsert{"timelock_insert", R"(
   "c.pending_admin FROM timelock AS t LEFT JOIN compound_timelocks AS c USING (chain_id, contract_address) LEFT JOIN " \
   "openzeppelin_timelocks AS o USING (chain_id, contract_address) "
 
-constexpr Statement kFind{"timelock_find", FENCEPOST_TIMELOCK_ROWS "WHERE t.chain_id = $1 AND t.contract_address = $2"};
+constexpr Statement kFind{"timelock_find", FENCEPOST_TIMELOCK_ROWS
+                          "WHERE t.chain_id = $1 AND t.contract_address = $2 AND t.removing_at IS NULL"};
 constexpr Statement kList{"timelock_list", FENCEPOST_TIMELOCK_ROWS R"(
    WHERE ($1::bigint IS NULL OR t.chain_id = $1)
      AND (t.chain_id, t.contract_address) > ($2::bigint, $3::text)
+     AND t.removing_at IS NULL
      AND ($5::text[] IS NULL OR t.contract_address = ANY ($5::text[]))
    ORDER BY t.chain_id, t.contract_address
    LIMIT $4)"};
@@ -89,6 +93,7 @@ Timelock timelock_of(const pg::Row& row) {
 awaitable<std::optional<Timelock>> insert_timelock(pg::Pool& pool, NewTimelock timelock, ScanPoint head) {
   const auto& key = timelock.key;
   const auto& rules = timelock.rules;
+  co_await finish_removal(pool, key);
   pg::Batch batch;
   batch.add(kLockSet, key.chain_id, head.number, head.hash, head.timestamp);
   batch.add(kStartChain, key.chain_id, head.number, head.hash, head.timestamp);
@@ -123,7 +128,8 @@ constexpr Statement kSetRemark{"timelock_remark", R"(
   UPDATE timelock
      SET remark = $3, updated_at = clock_timestamp()
    WHERE chain_id = $1
-     AND contract_address = $2)"};
+     AND contract_address = $2
+     AND removing_at IS NULL)"};
 
 constexpr Statement kRestartHistory{"timelock_history_restart", R"(
   UPDATE timelock AS t
@@ -137,6 +143,7 @@ constexpr Statement kRestartHistory{"timelock_history_restart", R"(
     FROM timelock_scan AS s
    WHERE t.chain_id = $1
      AND t.contract_address = $2
+     AND t.removing_at IS NULL
      AND s.chain_id = t.chain_id
      AND s.block_number >= $3
      -- Earlier events may change the numbers of generations, and those that were announced must keep theirs.
@@ -146,16 +153,6 @@ constexpr Statement kRestartHistory{"timelock_history_restart", R"(
                             AND f.chain_id = t.chain_id
                             AND f.contract_address = t.contract_address
                             AND f.told <> '{}')))"};
-
-constexpr Statement kRemove{"timelock_remove", "DELETE FROM timelock WHERE chain_id = $1 AND contract_address = $2"};
-constexpr Statement kRemoveCompoundEvents{
-    "timelock_remove_compound_events",
-    "DELETE FROM compound_timelock_transactions WHERE chain_id = $1 AND contract_address = $2"};
-constexpr Statement kRemoveOpenZeppelinEvents{
-    "timelock_remove_openzeppelin_events",
-    "DELETE FROM openzeppelin_timelock_transactions WHERE chain_id = $1 AND contract_address = $2"};
-constexpr Statement kRemoveGuardEvents{
-    "timelock_remove_guard_events", "DELETE FROM timelock_guard_event WHERE chain_id = $1 AND contract_address = $2"};
 
 constexpr Statement kStoreRules{"timelock_rules", R"(
   WITH newer AS (
@@ -188,16 +185,6 @@ awaitable<bool> set_remark(pg::Pool& pool, ContractKey key, std::string remark) 
 awaitable<bool> restart_history(pg::Pool& pool, ContractKey key, std::int64_t from_block) {
   pg::Batch batch;
   batch.add(sql::kTouchContracts, key.chain_id).add(kRestartHistory, key.chain_id, key.address, from_block);
-  const auto results = co_await pool.run(std::move(batch));
-  co_return results[1].affected() == 1;
-}
-
-awaitable<bool> remove_timelock(pg::Pool& pool, ContractKey key) {
-  pg::Batch batch;
-  batch.add(sql::kTouchContracts, key.chain_id).add(kRemove, key.chain_id, key.address);
-  for (const auto* remove : {&kRemoveCompoundEvents, &kRemoveOpenZeppelinEvents, &kRemoveGuardEvents}) {
-    batch.add(*remove, key.chain_id, key.address);
-  }
   const auto results = co_await pool.run(std::move(batch));
   co_return results[1].affected() == 1;
 }

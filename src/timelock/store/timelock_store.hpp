@@ -59,9 +59,11 @@ struct NewTimelock {
 };
 
 // Starts to watch a contract: its history up to the chain's scanned block, and everything after it. `head` becomes the
-// scanned block if nothing was watched on the chain. nullopt: the contract is watched already.
+// scanned block if nothing was watched on the chain. Finishes a removal of the contract first. nullopt: the contract is
+// watched already.
 awaitable<std::optional<Timelock>> insert_timelock(pg::Pool& pool, NewTimelock timelock, ScanPoint head);
 
+// Contracts that are being removed (removal_store.hpp) are not found, here and below.
 awaitable<std::optional<Timelock>> find_timelock(pg::Pool& pool, ContractKey key);
 
 // In the order of (chain, address), after `after`. No chain: of all chains. `only`: of these addresses.
@@ -74,8 +76,6 @@ awaitable<bool> set_remark(pg::Pool& pool, ContractKey key, std::string remark);
 // Scans the history again, from `from_block` to the chain's scanned block. False also if that is lower: a history
 // without blocks would never be complete. And if `from_block` is below the contract's first, and flows were announced.
 awaitable<bool> restart_history(pg::Pool& pool, ContractKey key, std::int64_t from_block);
-// Removes the contract, its flows and its events.
-awaitable<bool> remove_timelock(pg::Pool& pool, ContractKey key);
 
 // Replaces what was read from the contract. `wanted`: rules_wanted before it was read; a change since makes it due
 // again.

@@ -8,6 +8,7 @@
 #include "evm/logs/bloom.hpp"
 #include "evm/logs/log_refusal.hpp"
 #include "timelock/model/event_decoder.hpp"
+#include "timelock/workers/scanner_parts.hpp"
 
 namespace fencepost::timelock {
 namespace {
@@ -131,6 +132,7 @@ awaitable<Result<ScannedBlocks>> LogSource::read_blocks(const std::vector<evm::B
 awaitable<Result<ScannedBlocks>> LogSource::read_range(std::int64_t first, std::int64_t last,
                                                        const Contracts& contracts, const std::string& parent,
                                                        std::size_t endpoint) {
+  if (const auto ours = co_await check_branch(chain_, endpoint); !ours) co_return fail(ours.error());
   if (const auto linked = co_await check_parent(first, parent, endpoint); !linked) co_return fail(linked.error());
   auto range = co_await logs_in_range(first, last, filter_for(contracts), endpoint);
   if (!range) co_return fail(range.error());
@@ -198,8 +200,8 @@ awaitable<Result<LogSource::Range>> LogSource::logs_in_one_block(std::int64_t nu
   co_return Range{number, std::move(*logs)};
 }
 
-// The first that answers and has the range decides. One that does not proves nothing. One that refuses the range as too
-// large is asked for less.
+// The first that answers and has the range decides. One that does not, or is on another branch, proves nothing. One
+// that refuses the range as too large is asked for less.
 awaitable<Result<std::int64_t>> LogSource::confirm_no_logs(std::int64_t first, std::int64_t last,
                                                            const evm::LogFilter& filter, std::size_t endpoint) {
   const auto all = endpoints();
@@ -207,6 +209,7 @@ awaitable<Result<std::int64_t>> LogSource::confirm_no_logs(std::int64_t first, s
     if (other == endpoint || all[other].cooling_until) continue;
     const auto head = co_await chain_.connector().head_number(other);
     if (!head || head->number < last) continue;
+    if (!co_await check_branch(chain_, other)) continue;
     auto& span = span_of(other);
     auto end = std::min(last, first + span.blocks() - 1);
     auto logs = co_await ask(first, end, filter, other);

@@ -4,10 +4,12 @@
 // Nothing is ever taken for empty on one endpoint's word alone where it can be checked:
 //   by hash   A block whose bloom filter excludes the contracts has none of their events, and is not asked for. If the
 //             bloom says "perhaps" and the endpoint says "none", the receipts of the block decide.
-//   by range  The endpoint must have reached the end of the range. If it says "none", a second endpoint is asked.
-// One endpoint answers everything about one range. If it lags, withholds, refuses or answers nonsense, the next one is
-// asked for the whole range, each once; the one that succeeds is the first to be asked the next time.
-// An event that does not decode, a missing transaction or a missing header fails the whole range.
+//   by range  The endpoint must be on the follower's branch and have reached the end of the range. If it says "none", a
+//             second endpoint is asked.
+// One endpoint answers about one range; only the receipts of a block may come from another one, if they name that
+// block. If it lags, withholds, refuses or answers nonsense, the next one is asked for the whole range, each once; the
+// one that succeeds is the first to be asked the next time. An event that does not decode, a missing transaction or a
+// missing header fails the whole range.
 //
 // Pinned to the chain's loop.
 #pragma once
@@ -49,8 +51,9 @@ class LogSource {
 
   // The events of these blocks. Requires: at least one header, each the parent of the next.
   awaitable<Result<ScannedBlocks>> by_hash(std::vector<evm::BlockHeader> headers, Contracts contracts);
-  // The events of blocks from `first` on, as many as the endpoint gives at once, at most up to `last`. `parent`: the
-  // hash of the block before; an endpoint with another one there is not used. Empty: it is not known.
+  // The events of blocks from `first` on, as many as the endpoint gives at once, at most up to `last`. An endpoint on
+  // another branch than the follower is not used. `parent`: the hash of the block before; an endpoint with another one
+  // there is not used, either. Empty: it is not known. Requires: `last` is below the follower's window.
   awaitable<Result<ScannedBlocks>> by_range(std::int64_t first, std::int64_t last, Contracts contracts,
                                             std::string parent);
 

@@ -102,22 +102,19 @@ awaitable<bool> ScanPlanner::is_on_chain(ScanPoint point) {
 
 awaitable<std::vector<evm::Block>> ScanPlanner::old_blocks(std::int64_t first, std::size_t count) {
   auto& connector = parts_.chain.connector();
-  const auto anchor = window().bottom()->number - 1;
-  const auto anchor_hash = window().bottom()->parent_hash;
   std::optional<Error> failure;
   for (std::size_t endpoint = 0; endpoint < connector.endpoint_count(); ++endpoint) {
     if (connector.endpoint_status(endpoint).wrong_chain) continue;
-    const auto above = co_await connector.blocks(anchor, 1, endpoint);
-    if (!above) failure = above.error();
-    if (!above || above->empty() || above->front().header.hash != anchor_hash) continue;
+    if (const auto on_branch = co_await check_branch(parts_.chain, endpoint); !on_branch) {
+      failure = on_branch.error();
+      continue;
+    }
     auto blocks = co_await connector.blocks(first, count, endpoint);
     if (blocks && blocks->size() == count) co_return std::move(*blocks);
     if (!blocks) failure = blocks.error();
   }
   if (failure) throw Exception(*failure);
-  throw Exception(unavailable("endpoint_behind",
-                              "No endpoint has the block up to which the chain was scanned, and is on "
-                              "the branch of the head.")
+  throw Exception(unavailable("endpoint_behind", "No endpoint has the block up to which the chain was scanned.")
                       .with("block", std::to_string(first + static_cast<std::int64_t>(count) - 1)));
 }
 

@@ -86,7 +86,7 @@ awaitable<bool> Scanner::work(const ScanState& state) {
   if (contracts.empty()) co_return false;
   const bool followed = co_await follow(state, contracts);
   const bool told = co_await tell(state);
-  co_await read_rules(contracts);
+  co_await read_rules(contracts, state.point.number);
   co_return followed || told;
 }
 
@@ -173,10 +173,12 @@ awaitable<bool> Scanner::commit(const ScanState& state, const ScanPlan& plan, Sc
 }
 
 // A contract that does not answer as a timelock any more, because it was destroyed or replaced, keeps its last rules.
-awaitable<> Scanner::read_rules(const std::vector<Watched>& contracts) {
+awaitable<> Scanner::read_rules(const std::vector<Watched>& contracts, std::int64_t scanned) {
   for (const auto& contract : contracts) {
     if (!contract.rules_wanted) continue;
-    const auto probe = co_await probe_contract(parts_.chain.connector(), contract.address, contract.standard);
+    ProbeRequest wanted{
+        .address = contract.address, .expected = contract.standard, .known_head = scanned, .fresh = true};
+    const auto probe = co_await probe_contract(parts_.chain.connector(), std::move(wanted));
     if (probe) {
       co_await store_rules(parts_.database.pool(), {parts_.chain.id(), contract.address}, contract.standard,
                            probe->rules, *contract.rules_wanted);
@@ -184,7 +186,7 @@ awaitable<> Scanner::read_rules(const std::vector<Watched>& contracts) {
     }
     log::warn("the rules of a timelock could not be read", probe.error(),
               {{"chain", parts_.chain.name()}, {"contract", contract.address}});
-    if (probe.error().kind == ErrorKind::kUnprocessable) {
+    if (is_refusal(probe.error())) {
       co_await keep_rules(parts_.database.pool(), {parts_.chain.id(), contract.address}, *contract.rules_wanted);
     }
   }

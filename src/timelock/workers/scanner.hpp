@@ -51,7 +51,8 @@ class Scanner {
   // False: another node was faster, or the contracts have changed.
   awaitable<bool> commit(const ScanState& state, const ScanPlan& plan, ScannedBlocks blocks);
   awaitable<bool> tell(const ScanState& state);
-  awaitable<> read_rules(const std::vector<Watched>& contracts);
+  // From an endpoint that has the block `scanned`.
+  awaitable<> read_rules(const std::vector<Watched>& contracts, std::int64_t scanned);
   void show(const ScanState& state, const std::vector<Watched>& contracts);
   ChainView view_of(const ScanPoint& point) const;
 

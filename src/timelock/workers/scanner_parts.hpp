@@ -34,6 +34,11 @@ inline std::vector<evm::BlockHeader> headers_between(const evm::HeaderWindow& wi
   return headers;
 }
 
+// Whether the endpoint is on the branch of the follower: it has the block right below the window. One that is stuck,
+// perhaps on a branch of its own, proves nothing about older blocks. Errors: `endpoint_behind`, `chain_moved`; as
+// ChainConnector. Requires: the window is not empty.
+awaitable<Result<void>> check_branch(evm::Chain& chain, std::size_t endpoint);
+
 // Handles the error of a log that cannot be decoded: its contract is halted from `first` on, the first block of which
 // nothing was stored, and the others go on. False: it is another error.
 awaitable<bool> halted_contract(const ScannerParts& parts, const Error& error, std::int64_t first);
