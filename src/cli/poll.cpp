@@ -1,7 +1,9 @@
 #include "cli/poll.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -46,6 +48,23 @@ Result<bool> poll_until(const PollWorld& world, std::optional<std::chrono::milli
     }
     if (timeout && world.now() - began >= *timeout) return false;
   }
+}
+
+GrowingPause::GrowingPause(const PollWorld& world, std::chrono::milliseconds first,
+                           std::optional<std::chrono::milliseconds> timeout)
+    : world_(world), next_(first) {
+  if (timeout) end_ = world.now() + *timeout;
+}
+
+void GrowingPause::rest() {
+  if (!std::exchange(looked_, true)) return;
+  auto pause = next_;
+  if (end_) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*end_ - world_.now());
+    pause = std::clamp(left, std::chrono::milliseconds(1), pause);
+  }
+  world_.sleep(pause);
+  next_ = std::min(2 * next_, kPollInterval);
 }
 
 }  // namespace fencepost::cli

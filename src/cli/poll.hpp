@@ -32,4 +32,21 @@ inline constexpr std::chrono::milliseconds kPollAnswerTime = std::chrono::second
 Result<bool> poll_until(const PollWorld& world, std::optional<std::chrono::milliseconds> timeout,
                         const std::function<Result<bool>()>& look);
 
+// The pauses between looks at something that is often over soon: each is longer than the last, up to kPollInterval, and
+// none goes beyond the timeout. `world` must outlive it.
+class GrowingPause {
+ public:
+  GrowingPause(const PollWorld& world, std::chrono::milliseconds first,
+               std::optional<std::chrono::milliseconds> timeout);
+
+  // Call it before each look. Returns at once before the first.
+  void rest();
+
+ private:
+  const PollWorld& world_;
+  std::chrono::milliseconds next_;
+  std::optional<std::chrono::steady_clock::time_point> end_;
+  bool looked_ = false;
+};
+
 }  // namespace fencepost::cli

@@ -1,6 +1,5 @@
 #include "cli/timelock/import_follow.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <boost/json/serialize.hpp>
@@ -20,7 +19,7 @@ constexpr int kPercentPerLine = 10;
 class ImportFollower {
  public:
   ImportFollower(const PollWorld& world, const std::string& target, const ImportFollowOptions& options)
-      : world_(world), target_(target), options_(options), began_(world.now()) {}
+      : world_(world), target_(target), options_(options), pause_(world, kFirstImportPause, options.timeout) {}
 
   Result<int> run() {
     const auto over = poll_until(world_, options_.timeout, [this] { return look(); });
@@ -33,7 +32,7 @@ class ImportFollower {
 
  private:
   Result<bool> look() {
-    if (std::exchange(looked_, true)) rest();
+    pause_.rest();
     auto timelock = world_.api.get(target_, kPollAnswerTime);
     if (!timelock) return fail(timelock.error());
     timelock_ = std::move(*timelock);
@@ -64,26 +63,13 @@ class ImportFollower {
     world_.print("history " + printable(history_progress_text(history)) + "\n");
   }
 
-  // Each pause is longer than the last, but never beyond the timeout.
-  void rest() {
-    auto pause = pause_;
-    if (options_.timeout) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(began_ + *options_.timeout - world_.now());
-      pause = std::clamp(left, std::chrono::milliseconds(1), pause);
-    }
-    world_.sleep(pause);
-    pause_ = std::min(2 * pause_, kPollInterval);
-  }
-
   const PollWorld& world_;
   std::string target_;
   ImportFollowOptions options_;
-  std::chrono::steady_clock::time_point began_;
-  std::chrono::milliseconds pause_ = kFirstImportPause;
+  GrowingPause pause_;
   boost::json::value timelock_;
   std::string error_;
   int step_ = -1;
-  bool looked_ = false;
   bool line_open_ = false;
   bool halted_ = false;
 };

@@ -1,13 +1,12 @@
 #include "cli/timelock/import_follow.hpp"
 
-#include <deque>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
 
 #include "cli/exit_code.hpp"
+#include "cli/poll_test_support.hpp"
 
 namespace fencepost::cli {
 namespace {
@@ -15,40 +14,10 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-// Each look sees the next of these; the last stays.
-class ImportApi final : public Api {
- public:
-  explicit ImportApi(std::deque<Result<json::value>> scenes) : scenes_(std::move(scenes)) {}
+using testing::ScriptedApi;
 
-  Result<json::value> get(const std::string& target, std::chrono::milliseconds) override {
-    EXPECT_EQ(target, "/t");
-    auto scene = scenes_.front();
-    if (scenes_.size() > 1) scenes_.pop_front();
-    return scene;
-  }
-  Result<json::value> post(const std::string&, const json::value&, bool) override {
-    return fail(internal("unexpected", "following changes nothing"));
-  }
-
-  std::chrono::steady_clock::time_point time;
-
- private:
-  std::deque<Result<json::value>> scenes_;
-};
-
-struct Seen {
-  Result<int> code;
-  std::string output;
-};
-
-Seen follow(ImportApi& api, const ImportFollowOptions& options = {}) {
-  std::string output;
-  const PollWorld world{.api = api,
-                        .print = [&](std::string_view text) { output += text; },
-                        .now = [&] { return api.time; },
-                        .sleep = [&](std::chrono::milliseconds pause) { api.time += pause; }};
-  auto code = follow_import(world, "/t", options);
-  return {std::move(code), std::move(output)};
+testing::Seen follow(ScriptedApi& api, const ImportFollowOptions& options = {}) {
+  return testing::seen(api, follow_import, options);
 }
 
 json::value at(int percent, const char* error = nullptr) {
@@ -60,7 +29,7 @@ json::value at(int percent, const char* error = nullptr) {
 }
 
 TEST(timelock_import_follow, prints_a_line_for_every_tenth_and_ends_when_complete) {
-  ImportApi api({at(3), at(4), at(12), at(18), at(55), at(100)});
+  ScriptedApi api({at(3), at(4), at(12), at(18), at(55), at(100)});
   const auto seen = follow(api);
   EXPECT_EQ(seen.code, kExitDone);
   EXPECT_EQ(seen.output,
@@ -71,7 +40,7 @@ TEST(timelock_import_follow, prints_a_line_for_every_tenth_and_ends_when_complet
 }
 
 TEST(timelock_import_follow, a_failing_scan_is_shown_once_and_waited_for) {
-  ImportApi api({at(3), at(3, "quota\n"), at(3, "quota\n"), at(100)});
+  ScriptedApi api({at(3), at(3, "quota\n"), at(3, "quota\n"), at(100)});
   EXPECT_EQ(follow(api).output,
             "history 3%, block 3 of 99\n"
             "retrying: quota \n"
@@ -81,34 +50,34 @@ TEST(timelock_import_follow, a_failing_scan_is_shown_once_and_waited_for) {
 TEST(timelock_import_follow, a_scan_that_was_halted_ends_it) {
   auto halted = at(3, "a topic is missing");
   halted.as_object()["haltedAtBlock"] = 7;
-  ImportApi api({at(3), halted});
+  ScriptedApi api({at(3), halted});
   const auto seen = follow(api);
   EXPECT_EQ(seen.code, kExitFailed);
   EXPECT_EQ(seen.output, "history 3%, block 3 of 99\nhalted at block 7: a topic is missing\n");
 }
 
 TEST(timelock_import_follow, a_terminal_gets_a_bar_in_one_line) {
-  ImportApi api({at(50), at(100)});
+  ScriptedApi api({at(50), at(100)});
   EXPECT_EQ(follow(api, {.timeout = {}, .json = false, .live = true}).output,
             "\r\x1b[K[###############...............]  50%  block 50 of 99"
             "\r\x1b[K[##############################] 100%  block 100 of 99\n");
 }
 
 TEST(timelock_import_follow, json_is_the_contract_once_at_the_end) {
-  ImportApi api({at(50), at(100)});
+  ScriptedApi api({at(50), at(100)});
   const auto seen = follow(api, {.timeout = {}, .json = true, .live = false});
   EXPECT_EQ(json::parse(seen.output).at("history").at("complete"), true) << seen.output;
 }
 
 TEST(timelock_import_follow, the_timeout_has_its_exit_code_and_is_exact) {
-  ImportApi api({at(50)});
+  ScriptedApi api({at(50)});
   const auto seen = follow(api, {.timeout = 5s, .json = false, .live = false});
   EXPECT_EQ(seen.code, kExitNotYet);
   EXPECT_EQ(api.time.time_since_epoch(), 5s);
 }
 
 TEST(timelock_import_follow, a_contract_that_was_removed_meanwhile_ends_it) {
-  ImportApi api({at(50), fail(not_found("no_such_timelock", "gone"))});
+  ScriptedApi api({at(50), fail(not_found("no_such_timelock", "gone"))});
   const auto seen = follow(api);
   ASSERT_FALSE(seen.code);
   EXPECT_EQ(seen.code.error().code, "no_such_timelock");

@@ -1,6 +1,5 @@
 #include "cli/transfer/follow.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <boost/json/serialize.hpp>
@@ -20,7 +19,7 @@ constexpr std::chrono::milliseconds kFirstPause = 50ms;  // most transfers are c
 class TransferFollower {
  public:
   TransferFollower(const PollWorld& world, std::string target, const TransferFollowOptions& options)
-      : world_(world), target_(std::move(target)), options_(options), began_(world.now()) {}
+      : world_(world), target_(std::move(target)), options_(options), pause_(world, kFirstPause, options.timeout) {}
 
   Result<int> run() {
     const auto over = poll_until(world_, options_.timeout, [this] { return look(); });
@@ -31,7 +30,7 @@ class TransferFollower {
 
  private:
   Result<bool> look() {
-    if (std::exchange(looked_, true)) rest();
+    pause_.rest();
     auto transfer = world_.api.get(target_, kPollAnswerTime);
     if (!transfer) return fail(transfer.error());
     const bool changed = *transfer != transfer_;
@@ -40,24 +39,11 @@ class TransferFollower {
     return is_terminal(transfer_);
   }
 
-  // Each pause is longer than the last, but never beyond the timeout.
-  void rest() {
-    auto pause = pause_;
-    if (options_.timeout) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(began_ + *options_.timeout - world_.now());
-      pause = std::clamp(left, std::chrono::milliseconds(1), pause);
-    }
-    world_.sleep(pause);
-    pause_ = std::min(2 * pause_, kPollInterval);
-  }
-
   const PollWorld& world_;
   std::string target_;
   TransferFollowOptions options_;
-  std::chrono::steady_clock::time_point began_;
-  std::chrono::milliseconds pause_ = kFirstPause;
+  GrowingPause pause_;
   json::value transfer_;
-  bool looked_ = false;
 };
 
 }  // namespace

@@ -1,13 +1,12 @@
 #include "cli/transfer/follow.hpp"
 
-#include <deque>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/serialize.hpp>
 
 #include "cli/exit_code.hpp"
+#include "cli/poll_test_support.hpp"
 
 namespace fencepost::cli {
 namespace {
@@ -15,42 +14,10 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-// Each look sees the next of these; the last stays.
-class ScriptedApi final : public Api {
- public:
-  explicit ScriptedApi(std::deque<Result<json::value>> scenes) : scenes_(std::move(scenes)) {}
+using testing::ScriptedApi;
 
-  Result<json::value> get(const std::string& target, std::chrono::milliseconds) override {
-    EXPECT_EQ(target, "/t");
-    ++looks;
-    auto scene = scenes_.front();
-    if (scenes_.size() > 1) scenes_.pop_front();
-    return scene;
-  }
-  Result<json::value> post(const std::string&, const json::value&, bool) override {
-    return fail(internal("unexpected", "following changes nothing"));
-  }
-
-  int looks = 0;
-  std::chrono::steady_clock::time_point time;
-
- private:
-  std::deque<Result<json::value>> scenes_;
-};
-
-struct Seen {
-  Result<int> code;
-  std::string output;
-};
-
-Seen follow(ScriptedApi& api, const TransferFollowOptions& options = {}) {
-  std::string output;
-  const PollWorld world{.api = api,
-                        .print = [&](std::string_view text) { output += text; },
-                        .now = [&] { return api.time; },
-                        .sleep = [&](std::chrono::milliseconds pause) { api.time += pause; }};
-  auto code = follow_transfer(world, "/t", options);
-  return {std::move(code), std::move(output)};
+testing::Seen follow(ScriptedApi& api, const TransferFollowOptions& options = {}) {
+  return testing::seen(api, follow_transfer, options);
 }
 
 json::value at(const char* status) {
