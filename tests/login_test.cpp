@@ -1,5 +1,8 @@
 // Logging in with a wallet, against a real node and a real chain: signatures by the libraries that wallets are made
 // with, a real Safe, and what must be refused.
+#include <future>
+#include <map>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -92,23 +95,25 @@ TEST_F(Login, a_safe_logs_in_as_itself) {
   ASSERT_EQ(answer.status, 200U) << answer.body;
   EXPECT_NE(answer.json().at("address").as_string(), kWallet);
   EXPECT_EQ(cluster_.sql("SELECT wallet_address FROM users"), std::string(answer.json().at("address").as_string()));
-  // The Safe does not know this key.
-  auto other = sign("ethers", std::string(evm::dev_accounts()[1].private_key));
-  const auto fresh = nonce();
-  const auto nonce_text = std::string(fresh.at("nonce").as_string());
-  other.message = made.message;
-  const auto at = other.message.find("Nonce: ") + 7;
-  other.message.replace(at, other.message.find('\n', at) - at, nonce_text);
-  EXPECT_EQ(verify(other.body()).code(), "bad_login_signature");
+  auto other = sign("safe");
+  const auto at = other.signature.size() / 2;
+  other.signature[at] = other.signature[at] == '0' ? '1' : '0';
+  EXPECT_EQ(verify(other.body()).code(), "bad_login_signature") << "the Safe itself refuses";
+  auto later = sign("safe");
+  later.signature[at] = later.signature[at] == '0' ? '1' : '0';
+  cluster_.anvil().kill();
+  const auto away = verify(later.body());
+  EXPECT_EQ(away.code(), "login_chain_unavailable") << away.body;
+  EXPECT_FALSE(away.body.contains("127.0.0.1")) << "an endpoint is not for strangers: " << away.body;
 }
 
 TEST_F(Login, a_wallet_reads_timelocks_and_flows_and_nothing_else) {
   const auto session = log_in();
-  for (const auto* path : {"/api/v1/timelocks", "/api/v1/flows", "/api/v1/flows.ics", "/api/v1/abis"}) {
+  for (const auto* path : {"/api/v1/timelocks", "/api/v1/flows", "/api/v1/flows.ics"}) {
     EXPECT_EQ(call("GET", path, session).status, 200U) << path;
   }
-  for (const auto* path :
-       {"/api/v1/tx", "/api/v1/signers", "/api/v1/webhooks", "/api/v1/log-level", "/api/v1/whoami"}) {
+  for (const auto* path : {"/api/v1/tx", "/api/v1/signers", "/api/v1/webhooks", "/api/v1/log-level", "/api/v1/whoami",
+                           "/api/v1/abis", "/api/v1/nodes", "/api/v1/chains", "/api/v1/guilds/1/accounts/1"}) {
     EXPECT_EQ(call("GET", path, session).status, 403U) << path;
   }
   auto from_here = session;
@@ -117,6 +122,30 @@ TEST_F(Login, a_wallet_reads_timelocks_and_flows_and_nothing_else) {
   EXPECT_EQ(call("POST", "/api/v1/timelocks/verify", from_here, "{}").code(), "api_key_required");
   EXPECT_EQ(call("GET", "/api/v1/events?type=TxConfirmed", session).code(), "insufficient_scope");
   EXPECT_EQ(call("POST", "/rpc/31337", from_here, R"({"jsonrpc":"2.0","id":1,"method":"eth_chainId"})").status, 403U);
+}
+
+// What a wallet's session sees of the log: everything about timelocks, and nothing else.
+TEST_F(Login, a_wallet_streams_only_events_of_timelocks) {
+  const auto session = log_in();
+  const auto id = cluster_.create(0, transfer(signer(0), "one", 1));
+  ASSERT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
+  const auto all = ask({.url = url("/api/v1/events?follow=false&lastEventId=0"), .key = cluster_.key(), .body = ""});
+  EXPECT_TRUE(all.body.contains(id));
+  const auto seen = call("GET", "/api/v1/events?follow=false&lastEventId=0", session);
+  EXPECT_EQ(seen.status, 200U) << seen.body;
+  EXPECT_FALSE(seen.body.contains("\"data\"")) << seen.body;
+}
+
+// On any node: the nonce is used up in the database.
+TEST_F(Login, of_many_logins_with_one_nonce_at_once_one_succeeds) {
+  const auto made = sign("ethers");
+  std::vector<std::future<unsigned>> tries;
+  for (int i = 0; i < 8; ++i) {
+    tries.push_back(std::async(std::launch::async, [&] { return verify(made.body()).status; }));
+  }
+  std::map<unsigned, int> statuses;
+  for (auto& one : tries) ++statuses[one.get()];
+  EXPECT_EQ(statuses, (std::map<unsigned, int>{{200, 1}, {401, 7}}));
 }
 
 TEST_F(Login, a_page_of_another_origin_changes_nothing) {

@@ -211,6 +211,8 @@ constexpr ErrorCode kCodes[] = {
     {"endpoint_behind", 503, "The chain's endpoint does not have the newest block, so its answer is not believed.",
      "Nothing happened. Try again."},
     {"fees_unknown", 503, "The chain's endpoint did not report its current fees.", "Nothing happened. Try again."},
+    {"login_chain_unavailable", 503, "The chain on which a contract wallet would confirm its login cannot be asked.",
+     kWait},
     {"not_ready", 503, "The node is starting or stopping, or its database is unreachable or not migrated.", kWait},
     {"outcome_unknown", 503,
      "The request may have been carried out: the answer of the database or of the leader was lost.",

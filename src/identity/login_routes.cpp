@@ -25,11 +25,18 @@ bool over_tls(const LoginRoutesParts& parts) {
   return parts.service.public_url().place().scheme == "https";
 }
 
-// A page of another origin must not log its visitors in here: they would take the attacker's account for theirs.
-void check_origin(const Request& request, const LoginRoutesParts& parts) {
-  if (is_own_origin(request, parts.service.public_url(), false)) return;
+void check_origin(const Request& request, const LoginRoutesParts& parts, bool required) {
+  if (is_own_origin(request, parts.service.public_url(), required)) return;
   throw Exception(http::forbidden("wrong_origin", "The request does not come from a page of this server.")
                       .with("expected", parts.service.public_url().place().origin()));
+}
+
+// Before the body is read. A page of another origin must not log its visitors in here: they would take the attacker's
+// account for theirs.
+void check_attempt(const Request& request, const LoginRoutesParts& parts) {
+  http::check_query(request, {});
+  if (const auto allowed = parts.service.may_try(request.remote()); !allowed) throw Exception(allowed.error());
+  check_origin(request, parts, false);
 }
 
 Response begun(const NewSession& session, json::object body, const LoginRoutesParts& parts) {
@@ -53,22 +60,20 @@ awaitable<Response> get_nonce(Request& request, LoginRoutesParts parts) {
 }
 
 awaitable<Response> verify(Request& request, LoginRoutesParts parts) {
-  http::check_query(request, {});
-  check_origin(request, parts);
+  check_attempt(request, parts);
   const auto body = http::read_body(request);
   const JsonReader in(body);
   in.reject_unknown({"message", "signature"});
   auto message = in.field("message").string(2 * kSiweMaxBytes);
   const auto signature = from_hex0x(in.field("signature").string(kMaxSignatureDigits));
   if (!signature) in.field("signature").reject("bad_request", "expected bytes in hex with 0x");
-  const auto session = co_await parts.service.log_in(message, *signature, request.remote());
+  const auto session = co_await parts.service.log_in(message, *signature);
   if (!session) co_return Response::problem(session.error(), request);
   co_return begun(*session, {{"kind", "wallet"}, {"address", parse_siwe(message)->address}}, parts);
 }
 
 awaitable<Response> exchange_key(Request& request, LoginRoutesParts parts) {
-  http::check_query(request, {});
-  check_origin(request, parts);
+  check_attempt(request, parts);
   const auto body = http::read_body(request);
   const JsonReader in(body);
   in.reject_unknown({"apiKey"});
@@ -78,11 +83,11 @@ awaitable<Response> exchange_key(Request& request, LoginRoutesParts parts) {
   co_return begun(*session, {{"kind", "key"}, {"address", nullptr}}, parts);
 }
 
-// Idempotent: a session that has ended is a 401 before this runs, and the cookie of an API key's caller is nothing to
-// end.
+// Open, because a session that has ended must be able to lose its cookie, too: pages cannot delete it.
 awaitable<Response> log_out(Request& request, LoginRoutesParts parts) {
   http::check_query(request, {"everywhere"});
   const auto everywhere = http::need(request.query_or<bool>("everywhere", false));
+  check_origin(request, parts, true);
   const auto token_hash = presented_session(request, over_tls(parts));
   if (token_hash) co_await end_session(parts.service.pool(), *token_hash, everywhere);
   co_return Response::no_content().with("Set-Cookie", expired_cookie(over_tls(parts)));
@@ -108,10 +113,8 @@ awaitable<Response> get_me(Request& request, LoginRoutesParts parts) {
 }
 
 constexpr http::RouteRow<LoginRoutesParts> kLoginRoutes[] = {
-    {Verb::kGet, "/api/v1/auth/nonce", "open", get_nonce},
-    {Verb::kPost, "/api/v1/auth/verify", "open", verify},
-    {Verb::kPost, "/api/v1/auth/key", "open", exchange_key},
-    {Verb::kPost, "/api/v1/auth/logout", "key_or_wallet", log_out},
+    {Verb::kGet, "/api/v1/auth/nonce", "open", get_nonce},    {Verb::kPost, "/api/v1/auth/verify", "open", verify},
+    {Verb::kPost, "/api/v1/auth/key", "open", exchange_key},  {Verb::kPost, "/api/v1/auth/logout", "open", log_out},
     {Verb::kGet, "/api/v1/auth/me", "key_or_wallet", get_me},
 };
 

@@ -1,7 +1,5 @@
 #include "identity/login_service.hpp"
 
-#include <tuple>
-
 #include "http/errors.hpp"
 #include "identity/session_token.hpp"
 #include "identity/siwe_message.hpp"
@@ -9,8 +7,10 @@
 namespace fencepost::identity {
 namespace {
 
-constexpr RateLimitOptions kAttempts{.per_second = 2, .burst = 50};
-constexpr RateLimitOptions kGuesses{.per_second = 20, .burst = 100};
+// Behind a proxy, all people have one address.
+constexpr RateLimitOptions kAttempts{.per_second = 5, .burst = 100};
+// Much less than an API key has: everyone can have any number of wallets.
+constexpr RateLimitOptions kWalletRequests{.per_second = 20, .burst = 200};
 
 bool changes_something(http::Verb verb) {
   return verb != http::Verb::kGet && verb != http::Verb::kHead && verb != http::Verb::kOptions;
@@ -51,8 +51,7 @@ Result<LoginNonce> LoginService::nonce() {
   return make_login_nonce(*key, parts_.random, parts_.clock.now(), options_.nonce_ttl);
 }
 
-awaitable<Result<NewSession>> LoginService::log_in(std::string message, Bytes signature, std::string remote) {
-  if (auto allowed = attempts_.charge(remote); !allowed) co_return fail(allowed.error());
+awaitable<Result<NewSession>> LoginService::log_in(std::string message, Bytes signature) {
   const auto key = secret();
   if (!key) co_return fail(key.error());
   const auto now = parts_.clock.now();
@@ -61,8 +60,8 @@ awaitable<Result<NewSession>> LoginService::log_in(std::string message, Bytes si
   if (const auto checked = check_siwe(*read, parts_.public_url.place(), now); !checked) co_return fail(checked.error());
   const auto nonce_expiry = check_login_nonce(*key, read->nonce, now);
   if (!nonce_expiry) co_return fail(nonce_expiry.error());
-  const auto signed_by =
-      co_await check_wallet_signature(parts_.chains, read->chain_id, read->address, message, std::move(signature));
+  const auto signed_by = co_await check_wallet_signature(parts_.chains, read->chain_id, read->address, message,
+                                                         std::move(signature), contract_checks_);
   if (!signed_by) co_return fail(signed_by.error());
 
   auto token = make_session_token(parts_.random);
@@ -85,25 +84,20 @@ awaitable<Result<NewSession>> LoginService::exchange_key(std::string key, std::s
 }
 
 CallerAuthenticator::CallerAuthenticator(pg::Database& database, KeyAuthenticator& keys, const PublicUrl& public_url,
-                                         const LoginOptions& options, RateLimitOptions limit)
+                                         const LoginOptions& options)
     : database_(database),
       keys_(keys),
       public_url_(public_url),
       options_(options),
-      requests_(limit, "too many requests of this wallet"),
-      guesses_(kGuesses, "too many unknown sessions from this address") {}
+      requests_(kWalletRequests, "too many requests of this wallet") {}
 
 awaitable<Result<http::Principal>> CallerAuthenticator::authenticate(const http::Request& request) {
   if (KeyAuthenticator::presented(request)) co_return co_await keys_.authenticate(request);
   const bool tls = public_url_.place().scheme == "https";
   const auto token_hash = presented_session(request, tls);
   if (!token_hash) co_return co_await keys_.authenticate(request);
-  if (auto allowed = guesses_.check(request.remote()); !allowed) co_return fail(allowed.error());
   const auto session = co_await find_session(database_.pool(), *token_hash, options_.session_idle);
-  if (!session) {
-    std::ignore = guesses_.charge(request.remote());  // an empty bucket is no error here: the next attempt is refused
-    co_return fail(unauthenticated("no_session", "The session has ended: log in again."));
-  }
+  if (!session) co_return fail(unauthenticated("no_session", "The session has ended: log in again."));
   if (changes_something(request.verb()) && !is_own_origin(request, public_url_, true)) {
     co_return fail(http::forbidden("wrong_origin", "The request does not come from a page of this server.")
                        .with("expected", public_url_.place().origin()));

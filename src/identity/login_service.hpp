@@ -41,9 +41,12 @@ class LoginService {
 
   // Errors: kUnavailable `not_ready` before `prepare`.
   Result<LoginNonce> nonce();
+  // Counts an attempt to log in from that address. Errors: kRateLimited `rate_limited`.
+  Result<void> may_try(const std::string& remote) { return attempts_.charge(remote); }
   // Checks the message, its nonce and its signature, and begins a session of the wallet. Errors: kUnauthenticated of
-  // siwe_message.hpp, login_nonce.hpp and wallet_signature.hpp, and `login_replayed`; `wallet` is set when it is known.
-  awaitable<Result<NewSession>> log_in(std::string message, Bytes signature, std::string remote);
+  // siwe_message.hpp, login_nonce.hpp and wallet_signature.hpp, and `login_replayed`; kUnavailable
+  // `login_chain_unavailable`.
+  awaitable<Result<NewSession>> log_in(std::string message, Bytes signature);
   // Begins a session that stands for an API key. Errors: as KeyAuthenticator.
   awaitable<Result<NewSession>> exchange_key(std::string key, std::string remote);
 
@@ -56,7 +59,8 @@ class LoginService {
 
   Parts parts_;
   LoginOptions options_;
-  RateLimit attempts_;  // of wallets, by address of the client: each may cost a call of the chain
+  RateLimit attempts_;  // by address of the client
+  ContractChecks contract_checks_;
   std::atomic<std::shared_ptr<const Secret>> secret_;
 };
 
@@ -65,7 +69,7 @@ class LoginService {
 class CallerAuthenticator final : public http::Authenticator {
  public:
   CallerAuthenticator(pg::Database& database, KeyAuthenticator& keys, const PublicUrl& public_url,
-                      const LoginOptions& options, RateLimitOptions limit);
+                      const LoginOptions& options);
 
   // Errors: as KeyAuthenticator; kUnauthenticated `no_session`; kForbidden `wrong_origin`.
   awaitable<Result<http::Principal>> authenticate(const http::Request& request) override;
@@ -76,7 +80,6 @@ class CallerAuthenticator final : public http::Authenticator {
   const PublicUrl& public_url_;
   LoginOptions options_;
   RateLimit requests_;  // of wallets, by wallet
-  RateLimit guesses_;   // of tokens, by address
 };
 
 // Whether a request with this Origin header comes from a page of this server; `required`: also without the header.

@@ -12,7 +12,8 @@ constexpr Statement kSecret{"installation_secret", "SELECT encode(value, 'hex') 
 constexpr Statement kBeginWallet{"session_begin_wallet", R"(
   WITH used AS (
     INSERT INTO login_nonce (nonce, expires_at)
-    VALUES ($1, $2)
+    SELECT $1::text, $2::timestamptz
+     WHERE $2::timestamptz > clock_timestamp()
     ON CONFLICT (nonce) DO NOTHING
     RETURNING nonce
   ),
@@ -44,21 +45,24 @@ constexpr Statement kTrim{"session_trim", R"(
                          ORDER BY o.created_at DESC
                         OFFSET $2))"};
 
-// A few at each login: they are as many as logins.
+// A few at each login: they are as many as logins. A day later than they expire, and never one that another login
+// holds: the clocks of nodes differ.
 constexpr Statement kForgetNonces{"login_nonce_forget", R"(
   DELETE FROM login_nonce
    WHERE nonce IN (SELECT nonce
                      FROM login_nonce
-                    WHERE expires_at < clock_timestamp()
+                    WHERE expires_at < clock_timestamp() - interval '1 day'
                     ORDER BY expires_at
-                    LIMIT 10))"};
+                    LIMIT 10
+                      FOR UPDATE SKIP LOCKED))"};
 constexpr Statement kForgetSessions{"session_forget", R"(
   DELETE FROM session
    WHERE token_hash IN (SELECT token_hash
                           FROM session
                          WHERE expires_at < clock_timestamp()
                          ORDER BY expires_at
-                         LIMIT 10))"};
+                         LIMIT 10
+                           FOR UPDATE SKIP LOCKED))"};
 
 constexpr Statement kFind{"session_find", R"(
   SELECT s.user_id, coalesce(u.wallet_address, '') AS wallet, s.key_id, s.expires_at,
@@ -72,7 +76,8 @@ constexpr Statement kFind{"session_find", R"(
 constexpr Statement kNoteUse{"session_note_use", R"(
   UPDATE session
      SET last_seen_at = clock_timestamp()
-   WHERE token_hash = $1)"};
+   WHERE token_hash = $1
+     AND last_seen_at < clock_timestamp() - interval '1 minute')"};
 
 constexpr Statement kEnd{"session_end", "DELETE FROM session WHERE token_hash = $1"};
 constexpr Statement kEndAll{"session_end_all", R"(

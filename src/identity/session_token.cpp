@@ -9,6 +9,8 @@
 namespace fencepost::identity {
 namespace {
 
+constexpr std::size_t kTokenBytes = 32;
+
 std::string_view cookie_name(bool tls) {
   return tls ? "__Host-fencepost_session" : "fencepost_session";
 }
@@ -30,10 +32,15 @@ std::optional<std::string_view> cookie_value(std::string_view header, std::strin
   return std::nullopt;
 }
 
+// Nothing else is looked up.
+bool is_token(std::string_view text) {
+  return text.size() == 2 * kTokenBytes && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
 }  // namespace
 
 Secret make_session_token(Random& random) {
-  std::array<std::uint8_t, 32> bytes{};
+  std::array<std::uint8_t, kTokenBytes> bytes{};
   random.fill(std::as_writable_bytes(std::span(bytes)));
   return Secret::take(to_hex(bytes));
 }
@@ -44,7 +51,7 @@ Digest256 session_hash(std::string_view token) {
 
 std::optional<Digest256> presented_session(const http::Request& request, bool tls) {
   for (const auto header : request.headers("cookie")) {
-    if (const auto token = cookie_value(header, cookie_name(tls)); token && !token->empty()) return sha256(*token);
+    if (const auto token = cookie_value(header, cookie_name(tls)); token && is_token(*token)) return sha256(*token);
   }
   return std::nullopt;
 }

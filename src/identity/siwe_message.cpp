@@ -130,7 +130,10 @@ SiweMessage read(std::string_view text) {
   auto first = lines.next("the domain");
   if (!first.ends_with(kInvitation)) reject(fmt::format("The first line must end with '{}'.", kInvitation));
   first.remove_suffix(kInvitation.size());
-  if (const auto scheme = first.find("://"); scheme != std::string_view::npos) first.remove_prefix(scheme + 3);
+  if (const auto scheme = first.find("://"); scheme != std::string_view::npos) {
+    message.scheme = first.substr(0, scheme);
+    first.remove_prefix(scheme + 3);
+  }
   message.domain = first;
   message.address = read_address(lines.next("the address"));
   skip_statement(lines);
@@ -165,9 +168,9 @@ Result<SiweMessage> parse_siwe(std::string_view text) {
 }
 
 Result<void> check_siwe(const SiweMessage& message, const LoginPlace& place, TimePoint now) {
-  if (message.domain != place.domain) {
+  if (message.domain != place.domain || message.scheme.value_or(place.scheme) != place.scheme) {
     return fail(unauthenticated("wrong_login_domain", fmt::format("The message is for {}, and this server is {}.",
-                                                                  quote(message.domain), quote(place.domain))));
+                                                                  quote(message.domain), quote(place.origin()))));
   }
   if (origin_of(message.uri) != place.origin()) {
     return fail(

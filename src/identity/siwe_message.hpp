@@ -25,6 +25,7 @@
 namespace fencepost::identity {
 
 struct SiweMessage {
+  std::optional<std::string> scheme;
   std::string domain;   // host, with a port unless it is the scheme's own
   std::string address;  // stored form
   std::string uri;

@@ -35,6 +35,7 @@ TEST(siwe_message, is_read_with_and_without_what_is_optional) {
                                "\nExpiration Time: 2026-11-18T06:10:00Z\nNot Before: 2026-11-18T05:00:00Z\n"
                                "Request ID: abc\nResources:\n- https://example.org/a\n- ipfs://b")
                         .value();
+  EXPECT_EQ(full.scheme, "https");
   EXPECT_EQ(full.domain, "example.org");
   EXPECT_EQ(full.expires_at, parse_rfc3339("2026-11-18T06:10:00Z"));
   EXPECT_EQ(full.not_before, parse_rfc3339("2026-11-18T05:00:00Z"));
@@ -88,6 +89,11 @@ TEST(siwe_message, is_valid_at_its_place_and_in_its_time) {
     auto elsewhere = message;
     elsewhere.uri = uri;
     EXPECT_EQ(code(elsewhere), "wrong_login_domain") << uri;
+  }
+  for (const auto* scheme : {"http", "javascript", "evil.example login ", ""}) {
+    auto elsewhere = message;
+    elsewhere.scheme = scheme;
+    EXPECT_EQ(code(elsewhere), "wrong_login_domain") << scheme;
   }
   EXPECT_EQ(code(message, *message.expires_at), "login_expired");
   EXPECT_EQ(code(message, *message.expires_at - 1us), "fine");

@@ -8,6 +8,7 @@
 #include "evm/address.hpp"
 #include "evm/keccak.hpp"
 #include "evm/keys/ecdsa.hpp"
+#include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
 
 namespace fencepost::identity {
@@ -31,9 +32,11 @@ bool says_yes(const Bytes& answer) {
   return std::all_of(answer.begin() + 4, answer.end(), [](auto byte) { return byte == 0; });
 }
 
+constexpr std::uint64_t kMostGas = 3'000'000;  // a signature of dozens of owners takes less
+
 awaitable<Result<Bytes>> ask(evm::Chain& chain, std::string contract, std::string data) {
   return on_loop(chain.home(), [&chain, contract = std::move(contract), data = std::move(data)] {
-    return chain.connector().call({.from = "", .to = contract, .value = {}, .data = data, .gas = {}});
+    return chain.connector().call({.from = "", .to = contract, .value = {}, .data = data, .gas = Uint256(kMostGas)});
   });
 }
 
@@ -58,7 +61,7 @@ bool signed_by_key(const evm::Hash32& hash, std::span<const std::uint8_t> bytes,
 }
 
 awaitable<Result<void>> check_wallet_signature(const Chains& chains, std::int64_t chain_id, std::string address,
-                                               std::string_view text, Bytes signature) {
+                                               std::string_view text, Bytes signature, ContractChecks& checks) {
   const auto hash = personal_message_hash(text);
   if (signed_by_key(hash, signature, address)) co_return Result<void>();
   auto* const chain = chain_with(chains, chain_id);
@@ -68,9 +71,20 @@ awaitable<Result<void>> check_wallet_signature(const Chains& chains, std::int64_
         "did, is not configured here.",
         chain_id)));
   }
+  const std::unique_ptr<ContractChecks, decltype([](ContractChecks* c) { --c->running; })> until_done(&checks);
+  if (++checks.running > ContractChecks::kAtOnce) {
+    Error busy{ErrorKind::kRateLimited, "rate_limited", "Too many contract wallets log in at this moment.", {}, {}};
+    co_return fail(std::move(busy).after(std::chrono::seconds(1)));
+  }
   const auto data = evm::AbiWriter(evm::selector(kIsValidSignature)).bytes32(hash).bytes(signature).take();
   const auto answer = co_await ask(*chain, address, to_hex0x(data));
-  if (!answer && answer.error().code != "would_revert") co_return fail(answer.error());
+  const bool refused =
+      !answer && (answer.error().code == "would_revert" || evm::reach_of(answer.error()) == evm::Reach::kAnswered);
+  if (!answer && !refused) {
+    log::warn("a contract wallet could not be asked", answer.error(), {{"chain", chain->name()}, {"wallet", address}});
+    co_return fail(unavailable("login_chain_unavailable", "The chain of this wallet cannot be asked now: try again.")
+                       .after(std::chrono::seconds(5)));
+  }
   if (answer && says_yes(*answer)) co_return Result<void>();
   co_return fail(bad_signature(fmt::format(
       "Neither the key of the address nor a contract at it on chain {} says that it signed this message.", chain_id)));

@@ -128,8 +128,7 @@ class Node {
             {.requests_per_second = config.http.rate_limit_per_second, .burst = config.http.rate_limit_burst},
             metrics_),
         public_url_(config.http.public_url),
-        callers_(database_, authenticator_, public_url_, config.login,
-                 {.per_second = config.http.rate_limit_per_second, .burst = config.http.rate_limit_burst}),
+        callers_(database_, authenticator_, public_url_, config.login),
         key_uses_(
             runtime_.executor(0), {.name = "api_key_uses", .interval = 10s}, [this] { return save_key_uses(); },
             metrics_),
@@ -256,6 +255,7 @@ class Node {
     consumers_.start();
     stops_.add("event consumers", [this](auto left) { return consumers_.stop(left); });
     co_await for_all_chains(&evm::Chain::check_endpoints);
+    co_await login_.prepare();  // from here on wallets log in, and contracts are asked
     co_await transactions_.start();
     stops_.add("transactions", [this](auto left) { return transactions_.stop(left); });
     co_await timelocks_.start();
@@ -277,7 +277,6 @@ class Node {
     if (!applied) co_return fail(applied.error());
     if (auto ready = co_await event_log_.prepare(); !ready) co_return ready;
     co_await feed_.prepare();
-    co_await login_.prepare();
     if (nats_) co_await outbox::add_consumer(database_.pool(), nats_->consumer(), feed_.newest());
     if (hooks_.prepare) co_await hooks_.prepare(database_.pool());
     co_await transactions_.join();

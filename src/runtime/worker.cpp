@@ -47,7 +47,7 @@ awaitable<> Worker::stop(std::chrono::milliseconds at_most) {
 }
 
 awaitable<> Worker::run() {
-  while (!group_.stopping() || (options_.finish_woken && alarm_->woken)) {
+  while (!group_.stopping()) {
     alarm_->woken = false;
     const auto next = co_await step_once();
     if (!next) {

@@ -34,7 +34,6 @@ class Worker {
     std::chrono::milliseconds interval{1000};
     BackoffOptions backoff{.initial = std::chrono::milliseconds(100), .cap = std::chrono::seconds(30)};
     std::chrono::milliseconds stop_grace{500};  // for the step that runs when stop is called; 0: cancel it at once
-    bool finish_woken = false;                  // a wake before stop still gets its step, within stop_grace
     SteadyClock* clock = &SteadyClock::real();  // for the interval and the backoff; must outlive the worker
   };
 

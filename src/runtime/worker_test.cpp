@@ -393,30 +393,6 @@ TEST(worker, stop_lets_the_step_finish_within_its_grace) {
   });
 }
 
-TEST(worker, serves_a_wake_that_came_before_stop_only_if_it_finishes_woken) {
-  on_loop([]() -> awaitable<> {
-    for (const bool finish : {false, true}) {
-      Metrics metrics;
-      int steps = 0;
-      auto options = every(24h);
-      options.stop_grace = 24h;
-      options.finish_woken = finish;
-      Worker worker(
-          co_await this_executor(), options,
-          [&]() -> awaitable<Next> {
-            ++steps;
-            co_return Next::kRest;
-          },
-          metrics);
-      worker.start();
-      co_await turns();
-      worker.wake();
-      co_await worker.stop();
-      EXPECT_EQ(steps, finish ? 2 : 1);
-    }
-  });
-}
-
 TEST(worker, stop_cancels_a_step_that_hangs) {
   on_loop([]() -> awaitable<> {
     Metrics metrics;

@@ -69,7 +69,7 @@ class Listening {
       if (steady_clock::now() - checked < parts_.options.recheck) continue;
       const auto caller = co_await parts_.authenticator.authenticate(stream.request());
       if (!caller && caller.error().kind == ErrorKind::kUnauthenticated) {
-        co_await stream.comment("this stream ends: its API key is no longer valid");
+        co_await stream.comment("this stream ends: its API key or session is no longer valid");
         co_return;
       }
       checked = steady_clock::now();
@@ -158,8 +158,14 @@ awaitable<Response> stream_events(Request& request, StreamParts parts) {
   }
   const auto position = co_await start_position(request, parts);
   if (!position) co_return Response::problem(position.error(), request);
+  WalletStreams::Place place;
+  if (principal.user && !(place = parts.wallets->take(principal.id))) {
+    Error full{
+        ErrorKind::kRateLimited, "rate_limited", "Too many streams of wallets are open: close another one.", {}, {}};
+    co_return Response::problem(std::move(full).after(std::chrono::seconds(5)), request);
+  }
   const auto listening = std::make_shared<Listening>(parts, std::move(filter), principal, *position, follow);
-  co_return Response::events([listening](http::EventStream& stream) { return listening->run(stream); });
+  co_return Response::events([listening, place](http::EventStream& stream) { return listening->run(stream); });
 }
 
 constexpr http::RouteRow<StreamParts> kStreamRoutes[] = {

@@ -5,15 +5,17 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 
 #include "http/router.hpp"
 #include "outbox/feed/event_feed.hpp"
+#include "outbox/stream/wallet_streams.hpp"
 #include "runtime/metrics.hpp"
 
 namespace fencepost::outbox {
 
 struct StreamOptions {
-  // How often the API key of an open stream is checked again.
+  // How often the caller of an open stream is checked again.
   std::chrono::milliseconds recheck{10'000};
 };
 
@@ -23,6 +25,7 @@ struct StreamParts {
   http::Authenticator& authenticator;
   Metrics& metrics;
   StreamOptions options = {};
+  std::shared_ptr<WalletStreams> wallets = std::make_shared<WalletStreams>();
 };
 
 void add_stream_routes(http::Router& router, const StreamParts& parts);

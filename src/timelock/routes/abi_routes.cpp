@@ -81,6 +81,7 @@ awaitable<Response> add_abi(Request& request, RoutesParts parts) {
 }
 
 awaitable<Response> get_abis(Request& request, RoutesParts parts) {
+  check_operator(request);
   http::check_query(request, {"cursor", "limit"});
   const auto limit = http::read_limit(request);
   std::optional<Uuid> after;

@@ -23,7 +23,12 @@ json::value time_json(const std::optional<TimePoint>& at) {
   return at ? json::value(to_rfc3339(*at)) : json::value(nullptr);
 }
 
-json::object history_json(const Timelock& timelock) {
+// Errors name endpoints, and quote what they said: that is for operators.
+bool for_operators(const Request& request) {
+  return !request.principal()->user;
+}
+
+json::object history_json(const Timelock& timelock, bool errors) {
   const auto total = std::max<std::int64_t>(timelock.history_last - timelock.from_block + 1, 0);
   const auto done = timelock.history_done() ? total : timelock.history_next - timelock.from_block;
   return {{"complete", timelock.history_done()},
@@ -32,22 +37,22 @@ json::object history_json(const Timelock& timelock) {
           {"nextBlock", timelock.history_next},
           {"progress", total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total)},
           {"completedAt", time_json(timelock.history_done_at)},
-          {"error", optional_json(timelock.last_error)}};
+          {"error", errors ? optional_json(timelock.last_error) : json::value(nullptr)}};
 }
 
-json::value scan_json(const std::vector<ScanReport>& reports, std::int64_t chain_id, TimePoint now) {
+json::value scan_json(const std::vector<ScanReport>& reports, std::int64_t chain_id, TimePoint now, bool errors) {
   for (const auto& report : reports) {
     if (report.chain_id != chain_id) continue;
     return json::object{{"block", report.point.number},
                         {"clock", to_rfc3339(TimePoint(std::chrono::seconds(report.point.timestamp)))},
                         {"clockStalled", now - report.moved_at > kClockStalledAfter},
                         {"failingSince", time_json(report.failing_since)},
-                        {"error", optional_json(report.last_error)}};
+                        {"error", errors ? optional_json(report.last_error) : json::value(nullptr)}};
   }
   return nullptr;
 }
 
-json::object to_json(const Timelock& timelock, const std::vector<ScanReport>& reports, TimePoint now) {
+json::object to_json(const Timelock& timelock, const std::vector<ScanReport>& reports, TimePoint now, bool errors) {
   const auto& rules = timelock.rules;
   json::value grace(nullptr);
   if (rules.grace) grace = json::value(to_decimal(*rules.grace));
@@ -60,8 +65,8 @@ json::object to_json(const Timelock& timelock, const std::vector<ScanReport>& re
           {"admin", optional_json(rules.admin)},
           {"pendingAdmin", optional_json(rules.pending)},
           {"haltedAtBlock", optional_json(timelock.halted_block)},
-          {"history", history_json(timelock)},
-          {"scan", scan_json(reports, timelock.key.chain_id, now)},
+          {"history", history_json(timelock, errors)},
+          {"scan", scan_json(reports, timelock.key.chain_id, now, errors)},
           {"createdAt", to_rfc3339(timelock.created_at)}};
 }
 
@@ -71,9 +76,9 @@ std::string address_of(const JsonReader& in) {
   return std::move(*address);
 }
 
-awaitable<Response> answer(unsigned status, const Timelock& timelock, RoutesParts parts) {
+awaitable<Response> answer(unsigned status, const Timelock& timelock, const Request& request, RoutesParts parts) {
   const auto reports = co_await scan_reports(parts.service.pool());
-  co_return Response::json(status, to_json(timelock, reports, parts.clock.now()));
+  co_return Response::json(status, to_json(timelock, reports, parts.clock.now(), for_operators(request)));
 }
 
 }  // namespace
@@ -95,6 +100,12 @@ void check_contract(const Request& request, const std::string& address) {
   throw Exception(http::forbidden("contract_not_allowed", "This key may not use this contract."));
 }
 
+void check_operator(const Request& request) {
+  if (const auto allowed = http::Access::authenticated().check(*request.principal()); !allowed) {
+    throw Exception(allowed.error());
+  }
+}
+
 awaitable<Response> import_timelock(Request& request, RoutesParts parts) {
   http::check_query(request, {});
   const auto body = http::read_body(request);
@@ -113,7 +124,7 @@ awaitable<Response> import_timelock(Request& request, RoutesParts parts) {
   wanted.created_by = request.principal()->audit_name();
   const auto added = co_await parts.service.import(std::move(wanted));
   if (!added) co_return Response::problem(added.error(), request);
-  auto response = co_await answer(201, *added, parts);
+  auto response = co_await answer(201, *added, request, parts);
   response.with("Location", "/api/v1/timelocks/" + std::to_string(added->key.chain_id) + "/" + added->key.address);
   co_return response;
 }
@@ -137,7 +148,7 @@ awaitable<Response> get_timelocks(Request& request, RoutesParts parts) {
   const auto reports = co_await scan_reports(parts.service.pool());
   const auto now = parts.clock.now();
   co_return http::page_answer(
-      rows, limit, [&](const Timelock& timelock) { return to_json(timelock, reports, now); },
+      rows, limit, [&](const Timelock& timelock) { return to_json(timelock, reports, now, for_operators(request)); },
       [](const Timelock& timelock) { return std::to_string(timelock.key.chain_id) + ":" + timelock.key.address; });
 }
 
@@ -147,7 +158,7 @@ awaitable<Response> get_timelock(Request& request, RoutesParts parts) {
   check_contract(request, key.address);
   const auto found = co_await parts.service.get(std::move(key));
   if (!found) co_return Response::problem(found.error(), request);
-  co_return co_await answer(200, *found, parts);
+  co_return co_await answer(200, *found, request, parts);
 }
 
 awaitable<Response> change_timelock(Request& request, RoutesParts parts) {
@@ -162,7 +173,7 @@ awaitable<Response> change_timelock(Request& request, RoutesParts parts) {
   if (const auto from = in.field("fromBlock"); from.present()) changes.from_block = from.int64(0);
   const auto changed = co_await parts.service.change(std::move(key), std::move(changes));
   if (!changed) co_return Response::problem(changed.error(), request);
-  co_return co_await answer(200, *changed, parts);
+  co_return co_await answer(200, *changed, request, parts);
 }
 
 awaitable<Response> remove_timelock_route(Request& request, RoutesParts parts) {

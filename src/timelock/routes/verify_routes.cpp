@@ -94,10 +94,7 @@ json::object to_json(const VerifyAnswer& answer) {
 
 awaitable<Response> verify_timelocks_route(Request& request, RoutesParts parts) {
   http::check_query(request, {});
-  // It reads everything and asks the chains: not for everyone who owns a wallet.
-  if (const auto allowed = http::Access::authenticated().check(*request.principal()); !allowed) {
-    co_return Response::problem(allowed.error(), request);
-  }
+  check_operator(request);  // it reads everything and asks the chains
   auto scope = read_scope(request);
   if (parts.verifying->exchange(true)) {
     Error busy{ErrorKind::kRateLimited,

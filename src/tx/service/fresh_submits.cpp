@@ -21,8 +21,8 @@ FreshSubmits::Taken FreshSubmits::take(std::size_t limit) {
     auto tx = std::move(waiting_.front());
     waiting_.pop_front();
     const auto& signer = tx.lease.key.signer;
-    const auto known = claimed_.find(signer);
-    if (known == claimed_.end() || known->second.token != tx.lease.fencing_token) {
+    const auto known = accepted_.find(signer);
+    if (known == accepted_.end() || known->second.token != tx.lease.fencing_token) {
       unsure_.insert(signer);
       continue;
     }
@@ -41,14 +41,14 @@ FreshSubmits::Taken FreshSubmits::take(std::size_t limit) {
   return taken;
 }
 
-void FreshSubmits::claimed(const SignerLease& lease, std::int64_t nonce) {
+void FreshSubmits::accepted(const SignerLease& lease, std::int64_t nonce) {
   const std::lock_guard lock(mutex_);
-  claimed_.insert_or_assign(lease.key.signer, Claimed{lease.fencing_token, nonce + 1});
+  accepted_.insert_or_assign(lease.key.signer, Accepted{lease.fencing_token, nonce + 1});
 }
 
 void FreshSubmits::forget(const std::string& signer) {
   const std::lock_guard lock(mutex_);
-  claimed_.erase(signer);
+  accepted_.erase(signer);
 }
 
 }  // namespace fencepost::tx

@@ -29,16 +29,16 @@ class FreshSubmits {
     bool more = false;                // the limit cut off
   };
   // At most `limit` transactions that may be sent now. A signer's transactions are known to be next only if all lower
-  // nonces were claimed under the same lease (`claimed`); otherwise the signer is `unsure`.
+  // nonces were accepted under the same lease (`accepted`); otherwise the signer is `unsure`.
   Taken take(std::size_t limit);
 
-  // Each of the signer's transactions up to this nonce is claimed and goes to the chain before any later one.
-  void claimed(const SignerLease& lease, std::int64_t nonce);
+  // The chain has accepted each of the signer's transactions up to this nonce.
+  void accepted(const SignerLease& lease, std::int64_t nonce);
   // A transaction of the signer was not accepted: its next ones must be looked up.
   void forget(const std::string& signer);
 
  private:
-  struct Claimed {
+  struct Accepted {
     std::int64_t token;
     std::int64_t next;  // nonce
   };
@@ -47,7 +47,7 @@ class FreshSubmits {
   std::mutex mutex_;
   std::deque<DueSubmit> waiting_;
   std::set<std::string> unsure_;
-  std::unordered_map<std::string, Claimed> claimed_;  // by signer: as many as the node has led
+  std::unordered_map<std::string, Accepted> accepted_;  // by signer: as many as the node has led
 };
 
 }  // namespace fencepost::tx

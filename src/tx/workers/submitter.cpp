@@ -7,7 +7,6 @@
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
 #include "tx/model/payload.hpp"
-#include "tx/service/submit_steps.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -29,13 +28,6 @@ Submitter::Lane::Lane(Submitter& submitter, std::int64_t which)
     : number(which),
       fresh(kFreshLimit),
       hints(kSubmitInterval),
-      broadcaster(submitter.chain_, under_way, kSubmitsAtOnce,
-                  {.on_room = [this] { worker.wake(); },
-                   .on_done =
-                       [this](const std::string& signer, std::size_t count, bool accepted) {
-                         if (!accepted) hold(signer);
-                         end(signer, count);
-                       }}),
       worker(
           submitter.chain_.home,
           {.name = "tx_submitter",
@@ -44,90 +36,21 @@ Submitter::Lane::Lane(Submitter& submitter, std::int64_t which)
            .stop_grace = ChainContext::kStopGrace},
           [&submitter, this] { return submitter.submit_due(*this); }, submitter.chain_.metrics) {}
 
-void Submitter::Lane::hold(const std::string& signer) {
-  under_way.hold(signer);
-  fresh.forget(signer);
-}
-
-void Submitter::Lane::look_later(const std::string& signer) {
-  under_way.look_later(signer);
-  fresh.forget(signer);
-}
-
-void Submitter::Lane::end(const std::string& signer, std::size_t count) {
-  if (!under_way.end(signer, count)) return;
-  hints.add(std::vector{signer});
-  worker.wake();
-}
-
-// What was claimed is broadcast, too, if there is time.
-awaitable<> Submitter::Lane::stop() {
-  const auto begin = std::chrono::steady_clock::now();
-  co_await worker.stop();
-  const auto taken = std::chrono::floor<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
-  co_await broadcaster.stop(std::max(ChainContext::kStopGrace - taken, std::chrono::milliseconds(0)));
-}
-
-// The transactions of one batch by signer, from the time when they are taken. Those that are not handed to the
-// broadcaster end with the batch.
-class Submitter::Taken {
- public:
-  Taken(Lane& lane, const std::vector<DueSubmit>& due) : lane_(lane) {
-    for (const auto& tx : due) {
-      auto& signer = signers_[tx.lease.key.signer];
-      signer.lease = tx.lease;
-      signer.last = std::max(signer.last, tx.nonce);
-      ++signer.left;
-    }
-    for (const auto& [signer, some] : signers_) lane_.under_way.begin(signer, some.left, some.last);
-  }
-  ~Taken() {
-    for (const auto& [signer, some] : signers_) {
-      if (some.left > 0) lane_.end(signer, some.left);
-    }
-  }
-  Taken(const Taken&) = delete;
-  Taken& operator=(const Taken&) = delete;
-
-  void hand_over(std::vector<Outgoing> out) {
-    for (const auto& tx : out) --signers_[tx.due.lease.key.signer].left;
-    lane_.broadcaster.add(std::move(out));
-    for (const auto& [signer, some] : signers_) {
-      if (some.left == 0 && !lane_.under_way.draining(signer)) {
-        lane_.fresh.claimed(some.lease, some.last);
-      } else {
-        lane_.fresh.forget(signer);
-      }
-    }
-  }
-
- private:
-  struct Signer {
-    SignerLease lease;
-    std::int64_t last = 0;  // nonce
-    std::size_t left = 0;   // not handed over
-  };
-
-  Lane& lane_;
-  std::map<std::string, Signer> signers_;
-};
-
 Submitter::Submitter(ChainContext& chain)
     : chain_(chain),
       fees_(make_fee_policy(chain.connector, chain.follower, chain.options.fees)),
-      lanes_{{Lane(*this, 0), Lane(*this, 1)}} {}
+      lanes_{{Lane(*this, 0), Lane(*this, 1)}} {
+  count(to_string(evm::SubmitClass::kAccepted), 0);
+}
 
 void Submitter::start() {
-  for (auto& lane : lanes_) {
-    lane.worker.start();
-    lane.broadcaster.start();
-  }
+  for (auto& lane : lanes_) lane.worker.start();
 }
 
 awaitable<> Submitter::stop() {
   std::vector<awaitable<>> stops;
   stops.reserve(lanes_.size());
-  for (auto& lane : lanes_) stops.push_back(lane.stop());
+  for (auto& lane : lanes_) stops.push_back(lane.worker.stop());
   co_await gather(std::move(stops));
 }
 
@@ -158,50 +81,45 @@ void Submitter::add(std::vector<DueSubmit> numbered) {
   }
 }
 
-// A signer that has to be looked up is sent as the query shows it: with all that is due, in order. While some of its
-// transactions are under way, the query does not show that: such a signer is looked up later.
-awaitable<std::vector<DueSubmit>> Submitter::find_due(Lane& lane, std::size_t limit, bool& full) {
-  auto [due, unsure, more] = lane.fresh.take(limit);
+void Submitter::count(std::string_view result, std::size_t n) {
+  chain_.metrics
+      .counter("tx_submit_total", "First broadcasts",
+               {{"chain", chain_.evm_chain.name()}, {"result", std::string(result)}})
+      .Increment(static_cast<double>(n));
+}
+
+// A signer that has to be looked up is sent as the query shows it: with all that is due, in order.
+awaitable<std::vector<DueSubmit>> Submitter::find_due(Lane& lane, bool& full) {
+  auto [due, unsure, more] = lane.fresh.take(kSubmitsAtOnce);
   full = more;
   lane.hints.add(std::move(unsure));
-  auto hint = lane.hints.take();
-  if (hint) {
-    std::erase_if(*hint, [&](const std::string& signer) {
-      if (!lane.under_way.contains(signer)) return false;
-      lane.look_later(signer);
-      return true;
-    });
-    if (hint->empty()) co_return std::move(due);
-  }
-  const auto under_way = hint ? SignersUnderWay::Nonces() : lane.under_way.highest();
-  auto found = co_await due_submits(chain_.database.pool(), chain_.node(), chain_.chain_id(), hint, limit, lane.number);
-  if (found.size() == limit) {
+  const auto hint = lane.hints.take();
+  if (hint && hint->empty()) co_return std::move(due);
+  auto found =
+      co_await due_submits(chain_.database.pool(), chain_.node(), chain_.chain_id(), hint, kSubmitsAtOnce, lane.number);
+  if (found.size() == kSubmitsAtOnce) {
     full = true;
     lane.hints.add(hint);
   }
-  std::erase_if(due, [&](const DueSubmit& tx) {
-    const auto& signer = tx.lease.key.signer;
-    return hint ? std::ranges::binary_search(*hint, signer) : !under_way.contains(signer);
-  });
-  std::erase_if(found, [&](const DueSubmit& tx) {
-    const auto highest = under_way.find(tx.lease.key.signer);
-    if (highest == under_way.end()) return false;
-    if (tx.nonce <= highest->second) lane.look_later(tx.lease.key.signer);  // higher ones will come from memory
-    return true;
-  });
+  std::erase_if(due,
+                [&](const DueSubmit& tx) { return !hint || std::ranges::binary_search(*hint, tx.lease.key.signer); });
   std::ranges::move(found, std::back_inserter(due));
   co_return std::move(due);
 }
 
 awaitable<Worker::Next> Submitter::submit_due(Lane& lane) {
-  const auto room = lane.broadcaster.room();
-  if (room == 0) co_return Worker::Next::kRest;  // the broadcaster wakes this worker
   bool full = false;
-  auto due = co_await find_due(lane, room, full);
+  auto due = co_await find_due(lane, full);
   if (due.empty()) co_return full ? Worker::Next::kAgain : Worker::Next::kRest;
-  Taken taken(lane, due);
   std::vector<DueSubmit> fresh, again;
-  for (auto& tx : due) (needs_signing(tx) ? fresh : again).push_back(std::move(tx));
+  std::map<std::string, Sending> sending;
+  for (auto& tx : due) {
+    auto& signer = sending[tx.lease.key.signer];
+    signer.lease = tx.lease;
+    signer.last = std::max(signer.last, tx.nonce);
+    ++signer.left;
+    (needs_signing(tx) ? fresh : again).push_back(std::move(tx));
+  }
 
   auto out = co_await sign_and_claim(std::move(fresh));
   auto resent = co_await claim_again(std::move(again));
@@ -210,11 +128,17 @@ awaitable<Worker::Next> Submitter::submit_due(Lane& lane) {
     return std::tie(a.due.lease.key.signer, a.due.nonce) < std::tie(b.due.lease.key.signer, b.due.nonce);
   });
   const bool any = !out.empty();
-  taken.hand_over(std::move(out));
+  if (any) {
+    for (const auto& signer : co_await send(std::move(out))) --sending[signer].left;
+  }
+  for (const auto& [signer, sent] : sending) {
+    if (sent.left == 0) lane.fresh.accepted(sent.lease, sent.last);
+    if (sent.left > 0) lane.fresh.forget(signer);
+  }
   co_return full&& any ? Worker::Next::kAgain : Worker::Next::kRest;
 }
 
-awaitable<std::vector<Outgoing>> Submitter::sign_and_claim(std::vector<DueSubmit> due) {
+awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vector<DueSubmit> due) {
   if (due.empty()) co_return std::vector<Outgoing>();
   std::vector<Step> unsendable;
   auto priced = co_await price(std::move(due), unsendable);
@@ -250,9 +174,9 @@ awaitable<std::vector<Submitter::Priced>> Submitter::price(std::vector<DueSubmit
                                            static_cast<std::uint64_t>(due[i].gas_limit), *offer);
       out.push_back({std::move(due[i]), *offer, std::move(transaction)});
     } else if (offer.error().kind == ErrorKind::kUnavailable) {
-      unsendable.push_back(submit_waits(due[i], SubState::kFeesUnknown, offer.error().message));
+      unsendable.push_back(waits(due[i], SubState::kFeesUnknown, offer.error().message));
     } else {
-      unsendable.push_back(submit_stuck(due[i], SubState::kNoDynamicFees, offer.error().message));
+      unsendable.push_back(stuck(due[i], SubState::kNoDynamicFees, offer.error().message));
     }
   }
   co_return out;
@@ -272,9 +196,9 @@ awaitable<std::vector<Submitter::Signed>> Submitter::sign(std::vector<Priced> pr
       if (result) {
         out.push_back({std::move(due), fees, result->raw, to_hex0x(result->hash)});
       } else if (result.error().kind == ErrorKind::kUnavailable) {
-        unsendable.push_back(submit_waits(due, SubState::kSignerUnavailable, result.error().message));
+        unsendable.push_back(waits(due, SubState::kSignerUnavailable, result.error().message));
       } else {
-        unsendable.push_back(submit_stuck(due, SubState::kBadTransaction, result.error().message));
+        unsendable.push_back(stuck(due, SubState::kBadTransaction, result.error().message));
       }
     }
   }
@@ -290,7 +214,7 @@ awaitable<std::vector<Result<evm::SignedTransaction>>> Submitter::sign_for(const
 }
 
 // The bytes and their hash are stored before any endpoint sees them.
-awaitable<std::vector<Outgoing>> Submitter::claim(std::vector<Signed> fresh) {
+awaitable<std::vector<Submitter::Outgoing>> Submitter::claim(std::vector<Signed> fresh) {
   std::vector<Claim> claims;
   claims.reserve(fresh.size());
   for (const auto& tx : fresh) {
@@ -319,7 +243,7 @@ awaitable<std::vector<Outgoing>> Submitter::claim(std::vector<Signed> fresh) {
 }
 
 // The bytes are already stored: claims only the next broadcast.
-awaitable<std::vector<Outgoing>> Submitter::claim_again(std::vector<DueSubmit> due) {
+awaitable<std::vector<Submitter::Outgoing>> Submitter::claim_again(std::vector<DueSubmit> due) {
   std::vector<Outgoing> out;
   std::vector<Step> steps;
   for (auto& tx : due) {
@@ -344,6 +268,111 @@ awaitable<std::vector<Outgoing>> Submitter::claim_again(std::vector<DueSubmit> d
                    .claimed_at = SteadyClock::real().now()});
   }
   co_return out;
+}
+
+awaitable<std::vector<std::string>> Submitter::send(std::vector<Outgoing> out) {
+  std::vector<std::string> raw;
+  raw.reserve(out.size());
+  for (auto& tx : out) raw.push_back(std::move(tx.raw));
+  const auto results = co_await chain_.connector.send(std::move(raw));
+  test_point("submitter.sent");
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    count(to_string(results[i].outcome), 1);
+    steps.push_back(co_await judge(out[i], results[i]));
+  }
+  const auto outcomes = co_await chain_.apply(steps);
+  test_point("submitter.committed");
+  std::vector<std::string> accepted;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const bool done = outcomes[i] == StepOutcome::kDone && steps[i].to == TxState::kTracking;
+    if (!done) continue;
+    remember(out[i]);
+    accepted.push_back(std::move(out[i].due.lease.key.signer));
+  }
+  co_return accepted;
+}
+
+// Only what was claimed once: of other transactions the time of the first claim is not known here.
+void Submitter::remember(const Outgoing& tx) {
+  if (tx.claims != 1 || tx.due.attempts > 0) return;
+  Match match;
+  match.lease = tx.due.lease;
+  match.tx_id = tx.due.tx_id;
+  match.nonce = tx.due.nonce;
+  match.attempt_hash = tx.tx_hash;
+  match.outcome = AttemptOutcome::kAccepted;
+  chain_.sent.add(std::move(match), tx.claimed_at);
+}
+
+awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& result) {
+  const auto answer = sub_state_of(result.outcome);
+  switch (result.outcome) {
+    case evm::SubmitClass::kAccepted:
+      co_return accepted(tx, "accepted by the chain");
+    case evm::SubmitClass::kKnownTransaction:
+      co_return accepted(tx, "the chain has it already");
+    case evm::SubmitClass::kNonceTooLow: {
+      const auto known = co_await chain_.connector.transaction(tx.tx_hash);
+      if (known && *known) co_return accepted(tx, "the chain has it already");
+      chain_.wake_stuck_watcher();  // finds out whether another sender has taken the nonce
+      auto step = waits(tx.due, answer, result.message);
+      step.attempt_outcome = AttemptOutcome::kUnknown;
+      co_return step;
+    }
+    case evm::SubmitClass::kIntrinsicGas:
+    case evm::SubmitClass::kReverted:
+    case evm::SubmitClass::kInvalid:
+      co_return stuck(tx.due, answer, result.message);
+    default:
+      break;
+  }
+  auto step = waits(tx.due, answer, result.message);
+  const bool refused = result.outcome == evm::SubmitClass::kFeeTooLow ||
+                       result.outcome == evm::SubmitClass::kUnderpriced ||
+                       result.outcome == evm::SubmitClass::kInsufficientFunds;
+  const bool no_endpoint_has_it =
+      !tx.sent_before && (result.reach == evm::Reach::kNowhere || (refused && result.reach == evm::Reach::kAnswered));
+  step.attempt_outcome = no_endpoint_has_it ? AttemptOutcome::kRefused : AttemptOutcome::kUnknown;
+  step.expect_claims = tx.claims;
+  co_return step;
+}
+
+Step Submitter::accepted(const Outgoing& tx, std::string why) const {
+  Step step(tx.due.lease, tx.due.tx_id, TxState::kAllocated, TxState::kTracking, std::move(why));
+  step.expect_receipt_hash = "";
+  step.sub_state = SubState::kNone;
+  step.error = "";
+  step.reset_tries = true;
+  step.due_in = chain_.until_resubmit();
+  step.attempt_outcome = AttemptOutcome::kAccepted;
+  step.events.emplace_back(TxEvent::kSubmitted, event_json(tx.due.lease.key, tx.due.tx_id,
+                                                           {{"txHash", tx.tx_hash}, {"nonce", tx.due.nonce}}));
+  return step;
+}
+
+// Retries later. Of several failures in a row, only the first is written to the history.
+Step Submitter::waits(const DueSubmit& due, SubState sub_state, std::string message) const {
+  Step step(due.lease, due.tx_id, TxState::kAllocated, TxState::kAllocated, "will be retried: " + message);
+  step.quiet = due.retry_count > 0;
+  step.expect_receipt_hash = "";
+  step.sub_state = sub_state;
+  step.error = std::move(message);
+  step.failed_try = true;
+  step.due_in = ChainContext::retry_delay(due.retry_count);
+  return step;
+}
+
+Step Submitter::stuck(const DueSubmit& due, SubState sub_state, std::string message) const {
+  Step step(due.lease, due.tx_id, TxState::kAllocated, TxState::kStuck, "cannot succeed by retrying: " + message);
+  step.expect_receipt_hash = "";
+  step.events.emplace_back(
+      TxEvent::kStuck, event_json(due.lease.key, due.tx_id,
+                                  {{"nonce", due.nonce}, {"reason", kSubStates.name(sub_state)}, {"detail", message}}));
+  step.due_in = kNever;
+  step.sub_state = sub_state;
+  step.error = std::move(message);
+  return step;
 }
 
 }  // namespace fencepost::tx

@@ -1,12 +1,11 @@
-// The first broadcast: prices, signs, stores the bytes and their hash (the claim), and only then hands the transaction
-// to the broadcaster, which sends it. A node that takes over after a crash finds the same bytes and sends the same
-// transaction.
+// The first broadcast: prices, signs, stores the bytes and their hash (the claim), and only then sends. A node that
+// takes over after a crash finds the same bytes and sends the same transaction.
 //
 // A transaction whose fee was refused is signed again at the current price, but only while it is certain that no
 // endpoint has accepted it.
 //
-// Two lanes sign side by side, and each signs its next batch while the last one is broadcast. A signer belongs to one
-// lane, and a lane's broadcaster sends in the order of the claims: a signer's transactions go out in nonce order.
+// Batches follow each other in two lanes, so that one lane waits for the database while the other signs and sends. A
+// signer belongs to one lane: its transactions are never in two batches at once.
 #pragma once
 
 #include <array>
@@ -19,9 +18,7 @@
 #include "tx/service/chain_context.hpp"
 #include "tx/service/fee_policy.hpp"
 #include "tx/service/fresh_submits.hpp"
-#include "tx/service/signers_under_way.hpp"
 #include "tx/store/work_store.hpp"
-#include "tx/workers/broadcaster.hpp"
 
 namespace fencepost::tx {
 
@@ -40,22 +37,17 @@ class Submitter {
   struct Lane {
     Lane(Submitter& submitter, std::int64_t which);
 
-    // Transactions of the signer were not accepted.
-    void hold(const std::string& signer);
-    // Looks the signer up as soon as nothing of it is under way.
-    void look_later(const std::string& signer);
-    // These transactions of the signer are done.
-    void end(const std::string& signer, std::size_t count);
-    awaitable<> stop();
-
     std::int64_t number;
     FreshSubmits fresh;
     SignerHints hints;
-    SignersUnderWay under_way;
-    Broadcaster broadcaster;
     Worker worker;
   };
-  class Taken;
+  // The transactions of one batch, by signer.
+  struct Sending {
+    SignerLease lease;
+    std::int64_t last = 0;  // nonce
+    std::size_t left = 0;   // not accepted yet
+  };
 
   struct Priced {
     DueSubmit due;
@@ -68,10 +60,19 @@ class Submitter {
     Bytes raw;
     std::string tx_hash;
   };
+  // Claimed, and about to be sent.
+  struct Outgoing {
+    DueSubmit due;
+    std::string raw;
+    std::string tx_hash;
+    bool sent_before = false;  // this or an earlier leader may have sent the bytes, with an unknown outcome
+    std::int64_t claims = 0;   // number of claims of these bytes, including this one
+    SteadyClock::TimePoint claimed_at;
+  };
 
   awaitable<Worker::Next> submit_due(Lane& lane);
   // Sets `full` if there is more.
-  awaitable<std::vector<DueSubmit>> find_due(Lane& lane, std::size_t limit, bool& full);
+  awaitable<std::vector<DueSubmit>> find_due(Lane& lane, bool& full);
   awaitable<std::vector<Outgoing>> sign_and_claim(std::vector<DueSubmit> due);
   // Both add a step to `unsendable` for each transaction that they leave out.
   awaitable<std::vector<Priced>> price(std::vector<DueSubmit> due, std::vector<Step>& unsendable);
@@ -80,6 +81,14 @@ class Submitter {
                                                                   std::vector<evm::Transaction> transactions);
   awaitable<std::vector<Outgoing>> claim(std::vector<Signed> fresh);
   awaitable<std::vector<Outgoing>> claim_again(std::vector<DueSubmit> due);
+  // Returns the signers of the accepted transactions, each as often as it has one.
+  awaitable<std::vector<std::string>> send(std::vector<Outgoing> out);
+  awaitable<Step> judge(const Outgoing& tx, const evm::SendResult& result);
+  Step accepted(const Outgoing& tx, std::string why) const;
+  Step waits(const DueSubmit& due, SubState sub_state, std::string message) const;
+  Step stuck(const DueSubmit& due, SubState sub_state, std::string message) const;
+  void remember(const Outgoing& tx);
+  void count(std::string_view result, std::size_t n);
 
   ChainContext& chain_;
   std::unique_ptr<FeePolicy> fees_;
