@@ -168,9 +168,14 @@ TEST_F(CliTimelock, events_and_webhooks_are_chosen_by_contract) {
     timelock->schedule({recipient(1)}, salt(1), 1'000);
   }
   ASSERT_TRUE(cluster_->sql_becomes("SELECT count(*) FROM outbox WHERE type = 'FlowStatusChanged'", "2"));
-  const auto events =
-      fencepost({"events", "--after", "0", "--no-follow", "--json", "--contract", wanted.address()}, env());
-  EXPECT_THAT(events.out, HasSubstr(wanted.address())) << events.err;
+  // What was committed is shown once it is settled.
+  Finished events;
+  EXPECT_TRUE(eventually([&] {
+    events = fencepost({"events", "--after", "0", "--no-follow", "--json", "--contract", wanted.address()}, env());
+    return events.out.contains("FlowStatusChanged");
+  })) << events.out
+      << events.err;
+  EXPECT_THAT(events.out, HasSubstr(wanted.address()));
   EXPECT_THAT(events.out, Not(HasSubstr(other.address())));
   const auto key = fencepost({"apikey", "create", "--dsn", cluster_->dsn(), "--json", "--label", "hooks", "--scope",
                               "webhooks:write", "--scope", "timelock:read"});

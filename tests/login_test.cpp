@@ -129,8 +129,10 @@ TEST_F(Login, a_wallet_streams_only_events_of_timelocks) {
   const auto session = log_in();
   const auto id = cluster_.create(0, transfer(signer(0), "one", 1));
   ASSERT_TRUE(cluster_.all_confirmed()) << cluster_.describe();
-  const auto all = ask({.url = url("/api/v1/events?follow=false&lastEventId=0"), .key = cluster_.key(), .body = ""});
-  EXPECT_TRUE(all.body.contains(id));
+  EXPECT_TRUE(eventually([&] {  // what was committed is shown once it is settled
+    const auto all = ask({.url = url("/api/v1/events?follow=false&lastEventId=0"), .key = cluster_.key(), .body = ""});
+    return all.body.contains(id) && all.body.contains("TxConfirmed");
+  }));
   const auto seen = call("GET", "/api/v1/events?follow=false&lastEventId=0", session);
   EXPECT_EQ(seen.status, 200U) << seen.body;
   EXPECT_FALSE(seen.body.contains("\"data\"")) << seen.body;
