@@ -47,7 +47,8 @@ ContractKey contract_of_path(const http::Request& request);
 std::optional<std::int64_t> chain_of_query(const http::Request& request);
 // Throws kForbidden `contract_not_allowed` when the caller is limited to other contracts.
 void check_contract(const http::Request& request, const std::string& address);
-// Throws kForbidden `api_key_required` when the caller is a wallet: anyone can have one, so it sees nothing of operators.
+// Throws kForbidden `api_key_required` when the caller is a wallet: anyone can have one, so it sees nothing of
+// operators.
 void check_operator(const http::Request& request);
 
 }  // namespace fencepost::timelock
