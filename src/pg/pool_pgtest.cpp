@@ -130,7 +130,8 @@ TEST(pg_pool, lends_no_more_than_its_limit_and_serves_callers_in_order) {
 
 TEST(pg_pool, waiting_for_a_lease_ends_with_the_timeout) {
   TestDatabase db;
-  with_pool(db.dsn(), {.exclusive_connections = 1, .acquire_timeout = 50ms}, [](Pool& pool) -> awaitable<> {
+  // The timeout also bounds opening the first session, which takes half a second on a machine under load.
+  with_pool(db.dsn(), {.exclusive_connections = 1, .acquire_timeout = 3s}, [](Pool& pool) -> awaitable<> {
     const auto held = co_await pool.acquire();
     EXPECT_EQ(co_await code_of(pool.acquire()), "database_busy");
   });
