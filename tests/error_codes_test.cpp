@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 using Codes = std::set<std::string>;
 
 // The modules whose errors can reach an HTTP answer. The others (config, doctor, dev, cli) report to a terminal only.
-constexpr std::string_view kModules[] = {"base",   "runtime", "pg",       "http", "evm",      "identity",
-                                         "outbox", "cluster", "transfer", "tx",   "timelock", "node"};
+constexpr std::string_view kModules[] = {"base",    "runtime",  "pg", "http",     "evm",    "identity", "outbox",
+                                         "cluster", "transfer", "tx", "timelock", "notify", "node"};
 
 // Codes of those modules that no answer contains: another code replaces them.
 const Codes kNeverAnswered = {
@@ -58,6 +58,10 @@ const Codes kNeverAnswered = {
     "deep_reorg",
     "logs_withheld",
     "rpc_incomplete",
+    // Mail: a worker, which answers no requests. The log of mails shows the failure as text.
+    "bad_event",
+    "bad_mail",
+    "bad_smtp_url",
     // Parsers of single values: answered as bad_request or invalid_parameter, with the field.
     "bad_duration",
     "bad_uint256",
@@ -136,7 +140,7 @@ void for_each_source(F use) {
 // The literals that are passed to the error factories, except those of internal(): these are answered as `internal`.
 Codes codes_in_source() {
   const std::regex factory(
-      R"rx(\b(?:invalid|unauthenticated|forbidden|not_found|conflict|too_large|unprocessable|unavailable|reject))rx"
+      R"rx(\b(?:invalid|unauthenticated|forbidden|not_found|conflict|too_large|unprocessable|rate_limited|unavailable|reject))rx"
       R"rx(\(\s*"([a-z0-9_]+)")rx");
   const std::regex aggregate(R"rx(ErrorKind::k\w+,\s*"([a-z0-9_]+)")rx");
   const std::regex computed_kind(R"rx(\bError \w+\{\w+\(\w+\),\s*"([a-z0-9_]+)")rx");

@@ -33,6 +33,10 @@ bool JsonReader::present() const {
   return value_ != nullptr && !value_->is_null();
 }
 
+bool JsonReader::is_null() const {
+  return value_ != nullptr && value_->is_null();
+}
+
 const boost::json::value& JsonReader::value() const {
   if (value_ == nullptr) reject(kCode, "is required");
   return *value_;

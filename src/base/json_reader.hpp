@@ -40,6 +40,8 @@ class JsonReader {
   // this value is neither an object nor absent.
   JsonReader field(std::string_view key) const;
   bool present() const;
+  // Whether the document says null here, which a change may mean as "remove".
+  bool is_null() const;
   // "payload.items[3].value"; empty for the document itself.
   const std::string& path() const { return path_; }
   // The raw value; throws when absent.

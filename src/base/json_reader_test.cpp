@@ -143,5 +143,13 @@ TEST(json_reader, accepts_the_known_fields) {
   EXPECT_NO_THROW(JsonReader(body).reject_unknown({"value", "gas", "label"}));
 }
 
+TEST(json_reader, null_is_told_apart_from_absence) {
+  const auto document = boost::json::parse(R"({"a": null, "b": 1})");
+  const JsonReader in(document);
+  EXPECT_TRUE(in.field("a").is_null());
+  EXPECT_FALSE(in.field("b").is_null());
+  EXPECT_FALSE(in.field("c").is_null());
+}
+
 }  // namespace
 }  // namespace fencepost

@@ -52,7 +52,13 @@ class NameTable {
     return std::nullopt;
   }
 
-  // In the order of the table.
+  // In the order of the table, as all below.
+  constexpr std::array<std::string_view, N> names() const {
+    std::array<std::string_view, N> out;
+    for (std::size_t i = 0; i < N; ++i) out[i] = rows_[i].name;
+    return out;
+  }
+
   constexpr auto begin() const { return rows_.begin(); }
   constexpr auto end() const { return rows_.end(); }
 

@@ -23,4 +23,9 @@ inline Error unprocessable(std::string code, std::string message) {
   return {ErrorKind::kUnprocessable, std::move(code), std::move(message), {}, {}, {}};
 }
 
+// Too many requests of this kind: 429. Say when to come again with `after`.
+inline Error rate_limited(std::string code, std::string message) {
+  return {ErrorKind::kRateLimited, std::move(code), std::move(message), {}, {}, {}};
+}
+
 }  // namespace fencepost::http

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/id_text.hpp"
 #include "base/text.hpp"
 
 namespace fencepost::http {
@@ -65,6 +66,14 @@ std::vector<JsonReader> read_batch(const JsonReader& in) {
   // Each item has its own reader, so that errors name the fields as they do for a single request.
   for (const auto& item : items.array(kBatchMaxItems)) out.emplace_back(item.value(), "item");
   return out;
+}
+
+std::optional<std::int64_t> read_id_cursor(const Request& request) {
+  const auto text = request.query("cursor");
+  if (!text) return std::nullopt;
+  const auto id = parse_id(*text);
+  if (!id || *id == 0) refuse_parameter("cursor", "nextCursor of the page before", *text);
+  return id;
 }
 
 std::string read_text(const JsonReader& in, std::size_t max_characters) {

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +51,9 @@ std::string required_parameter(const Request& request, std::string_view name);
 // ?limit=, from 1 to `max`; `fallback` when absent.
 std::size_t read_limit(const Request& request, std::size_t fallback = kPageDefaultItems,
                        std::size_t max = kPageMaxItems);
+
+// ?cursor= of a list in the order of ids: an id above 0; nullopt when absent.
+std::optional<std::int64_t> read_id_cursor(const Request& request);
 
 // The items of {"items": […]}, not yet read, so that a bad item fails alone. Throws `too_many_items` over
 // kBatchMaxItems.

@@ -22,9 +22,7 @@ constexpr std::size_t kMostMatches = 200;
 
 struct FlowFlags {
   ApiFlags api;
-  std::string flow_id;
-  ChainId chain_id;
-  std::string contract;
+  FlowChoice flow;
   bool json = false;
 };
 
@@ -80,43 +78,10 @@ int list_flows(const FlowListFlags& flags) {
   return kExitDone;
 }
 
-// The same id may be queued on several contracts: neither standard's id contains the contract.
-Result<std::string> find_flow_target(Api& api, const FlowFlags& flags) {
-  FlowListFlags filter;
-  filter.chain_id = flags.chain_id;
-  filter.contract = flags.contract;
-  filter.q = flags.flow_id;
-  const auto list = read_pages(api, kMostMatches, [&](std::size_t limit, const std::string& cursor) {
-    return flow_list_target(filter, limit, cursor) + "&removed=true";
-  });
-  if (!list) return fail(list.error());
-  auto wanted = flags.flow_id;
-  std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::vector<std::string> targets;
-  for (const auto& flow : list->items) {
-    if (text_at(flow, "flowId") != wanted) continue;
-    auto target = fmt::format("/api/v1/flows/{}/{}/{}/{}", http::percent_encode(text_at(flow, "standard")),
-                              http::percent_encode(text_at(flow, "chainId")),
-                              http::percent_encode(text_at(flow, "contractAddress")), wanted);
-    if (std::ranges::find(targets, target) == targets.end()) targets.push_back(std::move(target));
-  }
-  if (targets.empty()) {
-    return fail(not_found("no_such_flow", fmt::format("There is no flow {}. An id is 0x and 64 hex digits, as shown by "
-                                                      "'timelock flows'.",
-                                                      flags.flow_id)));
-  }
-  if (targets.size() > 1) {
-    return fail(invalid("several_flows",
-                        "The id is queued on several contracts: name one with --chain and --contract. 'timelock flows "
-                        "--query ID' shows them."));
-  }
-  return targets.front();
-}
-
 int show_flow(const FlowFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  const auto target = find_flow_target(*api, flags);
+  const auto target = find_flow_target(*api, flags.flow);
   if (!target) return report(target.error());
   return show_answer(api->get(*target), flags.json, flow_details);
 }
@@ -134,6 +99,43 @@ std::string flow_list_target(const FlowListFlags& flags, std::size_t limit, cons
   add_parameter(target, "sort", flags.sort);
   add_parameter(target, "cursor", cursor);
   return target;
+}
+
+Result<std::string> find_flow_target(Api& api, const FlowChoice& choice) {
+  FlowListFlags filter;
+  filter.chain_id = choice.chain_id;
+  filter.contract = choice.contract;
+  filter.q = choice.flow_id;
+  const auto list = read_pages(api, kMostMatches, [&](std::size_t limit, const std::string& cursor) {
+    return flow_list_target(filter, limit, cursor) + "&removed=true";
+  });
+  if (!list) return fail(list.error());
+  auto wanted = choice.flow_id;
+  std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::vector<std::string> targets;
+  for (const auto& flow : list->items) {
+    if (text_at(flow, "flowId") != wanted) continue;
+    auto target = fmt::format("/api/v1/flows/{}/{}/{}/{}", http::percent_encode(text_at(flow, "standard")),
+                              http::percent_encode(text_at(flow, "chainId")),
+                              http::percent_encode(text_at(flow, "contractAddress")), wanted);
+    if (std::ranges::find(targets, target) == targets.end()) targets.push_back(std::move(target));
+  }
+  if (targets.empty()) {
+    return fail(not_found("no_such_flow", fmt::format("There is no flow {}. An id is 0x and 64 hex digits, as shown by "
+                                                      "'timelock flows'.",
+                                                      choice.flow_id)));
+  }
+  if (targets.size() > 1) {
+    return fail(invalid("several_flows",
+                        "The id is queued on several contracts: name one with --chain and --contract. 'timelock flows "
+                        "--query ID' shows them."));
+  }
+  return targets.front();
+}
+
+void add_flow_choice(CLI::App& command, FlowChoice& flow) {
+  command.add_option("--chain", flow.chain_id, "Chain id; needed if the id is queued on several chains");
+  command.add_option("--contract", flow.contract, "Contract; needed if the id is queued on several contracts");
 }
 
 void add_timelock_flows(CLI::App& timelock, Run& run) {
@@ -158,10 +160,8 @@ void add_timelock_flows(CLI::App& timelock, Run& run) {
   add_json_flag(list, flags->json);
 
   const auto one = add_verb<FlowFlags>(timelock, run, "flow", "Show a flow, its calls and its steps", show_flow);
-  one.command.add_option("flow-id", one.flags->flow_id, "Id of the flow, as shown by flows")->required();
-  one.command.add_option("--chain", one.flags->chain_id, "Chain id; needed if the id is queued on several chains");
-  one.command.add_option("--contract", one.flags->contract,
-                         "Contract; needed if the id is queued on several contracts");
+  one.command.add_option("flow-id", one.flags->flow.flow_id, "Id of the flow, as shown by flows")->required();
+  add_flow_choice(one.command, one.flags->flow);
   add_api_flags(one.command, one.flags->api);
   add_json_flag(one.command, one.flags->json);
 }

@@ -1,16 +1,13 @@
-#include <algorithm>
-
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include "base/json.hpp"
 #include "http/list_answer.hpp"
 #include "outbox/outbox_store.hpp"
-#include "timelock/model/fold.hpp"
 #include "timelock/routes/flow_json.hpp"
 #include "timelock/routes/flow_request.hpp"
 #include "timelock/routes/handlers.hpp"
-#include "timelock/service/call_explainer.hpp"
+#include "timelock/service/flow_calls.hpp"
 #include "timelock/store/flow_store.hpp"
 
 namespace fencepost::timelock {
@@ -20,28 +17,10 @@ namespace json = boost::json;
 using http::Request;
 using http::Response;
 
-constexpr std::size_t kMaxFolded = 10'000;  // events of one flow
-constexpr std::size_t kMaxShown = 1'000;    // events, steps, generations in an answer
+constexpr std::size_t kMaxShown = 1'000;  // events, steps, generations in an answer
 
 Error no_such_flow() {
   return not_found("no_such_flow", "There is no such flow of a watched contract, or no such generation of it.");
-}
-
-std::optional<Generation> generation_of(const std::vector<StoredEvent>& stored, std::int64_t number, bool orphaned) {
-  std::vector<RawEvent> events;
-  for (const auto& one : stored) {
-    if (orphaned || !one.orphaned) events.push_back(one.event);
-  }
-  auto generations = fold(events);
-  const auto found = std::ranges::find(generations, number, &Generation::number);
-  if (found == generations.end()) return std::nullopt;
-  return std::move(*found);
-}
-
-// A generation that a reorg removed has its calls in orphaned events only.
-Generation calls_of(const std::vector<StoredEvent>& stored, std::int64_t number) {
-  if (auto found = generation_of(stored, number, false)) return std::move(*found);
-  return generation_of(stored, number, true).value_or(Generation{});
 }
 
 json::object step_json(const outbox::HistoryStep& step) {
@@ -83,19 +62,17 @@ awaitable<Response> get_flow(Request& request, RoutesParts parts) {
   auto& pool = parts.service.pool();
   const auto flow = co_await find_flow(pool, key, generation);
   if (!flow) co_return Response::problem(no_such_flow(), request);
-  const auto events = co_await list_flow_events(pool, key, kMaxFolded);
   const auto generations = co_await list_generations(pool, key, kMaxShown);
   const auto steps = co_await outbox::history_of(pool, flow_subject(key), kMaxShown);
-  const auto folded = calls_of(events, flow->generation);
-  const auto explained = co_await explain_calls(pool, key.chain_id, folded.calls);
+  const auto folded = co_await read_flow_calls(pool, key, flow->generation);
 
   auto out = to_json(*flow);
   out["salt"] = folded.salt.empty() ? json::value(nullptr) : json::value(folded.salt);
   json::array calls;
-  for (std::size_t i = 0; i < folded.calls.size(); ++i) calls.push_back(to_json(folded.calls[i], explained[i]));
+  for (std::size_t i = 0; i < folded.calls.size(); ++i) calls.push_back(to_json(folded.calls[i], folded.explained[i]));
   out["calls"] = std::move(calls);
-  out["events"] = some_json(events, [](const StoredEvent& event) { return to_json(event); });
-  out["eventsTruncated"] = events.size() > kMaxShown;
+  out["events"] = some_json(folded.events, [](const StoredEvent& event) { return to_json(event); });
+  out["eventsTruncated"] = folded.events.size() > kMaxShown;
   out["history"] = some_json(steps, step_json);
   out["generations"] = some_json(generations, [](const GenerationView& one) { return to_json(one); });
   co_return Response::json(200, std::move(out));

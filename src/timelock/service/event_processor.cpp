@@ -48,14 +48,44 @@ std::string_view why_of(const Change& change) {
   return change.to == FlowStatus::kWaiting ? "queued on chain" : "an event on chain";
 }
 
+// The block of the event that made the change; none for a retraction, whose event is gone.
+std::optional<std::int64_t> block_of(const FlowRow& row, const Change& change) {
+  if (change.retracted) return std::nullopt;
+  return change.to == FlowStatus::kWaiting ? std::optional(row.queue_block) : row.end_block;
+}
+
+// The data of a FlowStatusChanged event.
+std::string flow_event_json(const FlowRow& flow, const Change& change, std::optional<std::int64_t> block_number) {
+  boost::json::object data{
+      {"standard", kStandards.name(flow.key.standard)},
+      {"chainId", flow.key.chain_id},
+      {"contractAddress", flow.key.contract},
+      {"flowId", flow.key.flow_id},
+      {"generation", flow.generation},
+      {"statusFrom", nullptr},
+      {"statusTo", kFlow.name(change.to)},
+      {"txHash", nullptr},
+      {"blockNumber", nullptr},
+      {"initiatorAddress", flow.initiator},
+      {"viaAddress", nullptr},
+      {"changedAt", to_rfc3339(TimePoint(std::chrono::seconds(change.changed_at)))},
+      {"retracted", change.retracted},
+      {"retraction", flow.retractions},
+  };
+  if (change.from) data["statusFrom"] = kFlow.name(*change.from);
+  if (!change.tx_hash.empty()) data["txHash"] = change.tx_hash;
+  if (block_number) data["blockNumber"] = *block_number;
+  if (flow.via) data["viaAddress"] = *flow.via;
+  return boost::json::serialize(data);
+}
+
 // A retraction stands in the history as a step back.
 FlowEvent event_of(const FlowRow& row, const Change& change) {
-  FlowEvent event{
-      .subject = flow_subject(row.key),
-      .from_state = {},
-      .to_state = std::string(kFlow.name(change.to)),
-      .why = std::string(why_of(change)),
-      .data = flow_event_json(row, change.from, change.to, change.tx_hash, change.changed_at, change.retracted)};
+  FlowEvent event{.subject = flow_subject(row.key),
+                  .from_state = {},
+                  .to_state = std::string(kFlow.name(change.to)),
+                  .why = std::string(why_of(change)),
+                  .data = flow_event_json(row, change, block_of(row, change))};
   if (change.from) event.from_state = kFlow.name(*change.from);
   if (change.retracted) {
     event.to_state = change.from ? std::string(kFlow.name(*change.from)) : "removed";
@@ -145,29 +175,6 @@ awaitable<> EventProcessor::process(pg::Transaction& tx, std::int64_t chain_id, 
     std::ranges::move(one.events, std::back_inserter(all.events));
   }
   co_await save_flows(tx, std::move(all.rows), std::move(all.events), node_);
-}
-
-std::string flow_event_json(const FlowRow& flow, const std::optional<FlowStatus>& from, FlowStatus to,
-                            const std::string& tx_hash, std::int64_t changed_at, bool retracted) {
-  boost::json::object data{
-      {"standard", kStandards.name(flow.key.standard)},
-      {"chainId", flow.key.chain_id},
-      {"contractAddress", flow.key.contract},
-      {"flowId", flow.key.flow_id},
-      {"generation", flow.generation},
-      {"statusFrom", nullptr},
-      {"statusTo", kFlow.name(to)},
-      {"txHash", nullptr},
-      {"initiatorAddress", flow.initiator},
-      {"viaAddress", nullptr},
-      {"changedAt", to_rfc3339(TimePoint(std::chrono::seconds(changed_at)))},
-      {"retracted", retracted},
-      {"retraction", flow.retractions},
-  };
-  if (from) data["statusFrom"] = kFlow.name(*from);
-  if (!tx_hash.empty()) data["txHash"] = tx_hash;
-  if (flow.via) data["viaAddress"] = *flow.via;
-  return boost::json::serialize(data);
 }
 
 }  // namespace fencepost::timelock

@@ -51,8 +51,4 @@ class EventProcessor {
   std::string node_;
 };
 
-// The data of a FlowStatusChanged event.
-std::string flow_event_json(const FlowRow& flow, const std::optional<FlowStatus>& from, FlowStatus to,
-                            const std::string& tx_hash, std::int64_t changed_at, bool retracted);
-
 }  // namespace fencepost::timelock

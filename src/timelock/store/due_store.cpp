@@ -67,6 +67,7 @@ const Statement sql::kUpdateStatus{"timelock_flow_status", R"(
            jsonb_build_object(
              'standard', timelock_standard, 'chainId', chain_id, 'contractAddress', contract_address, 'flowId', flow_id,
              'generation', generation, 'statusFrom', before, 'statusTo', $8::text, 'txHash', NULL,
+             'blockNumber', NULL,
              'initiatorAddress', initiator_address, 'viaAddress', via_address,
              'changedAt', to_char(changed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
              'retracted', false, 'retraction', retractions)

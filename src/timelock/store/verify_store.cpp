@@ -21,6 +21,13 @@ constexpr Statement kOpenZeppelinKeys{
     "timelock_verify_openzeppelin",
     FENCEPOST_KEYS_AFTER("openzeppelin", "openzeppelin_timelock_transactions", "event_id")};
 
+constexpr Statement kAnnounce{"timelock_verify_failed", R"(
+  INSERT INTO event (subject, type, data)
+  VALUES (concat_ws('/', 'timelock', $1::text, $2::bigint, $3::text), 'TimelockVerifyFailed',
+          jsonb_build_object(
+            'standard', $1::text, 'chainId', $2::bigint, 'contractAddress', $3::text, 'flows', $4::bigint,
+            'differences', $5::bigint, 'flowId', $6::text, 'what', $7::text)))"};
+
 }  // namespace
 
 awaitable<FlowKeys> flow_keys_after(pg::Transaction& tx, ContractKey contract, Standard standard, std::string after,
@@ -32,6 +39,11 @@ awaitable<FlowKeys> flow_keys_after(pg::Transaction& tx, ContractKey contract, S
     keys.insert({standard, contract.chain_id, contract.address, row.get<std::string>("flow_id")});
   }
   co_return keys;
+}
+
+awaitable<> announce_verify_failure(pg::Pool& pool, VerifyFailure failure) {
+  co_await pool.execute(kAnnounce, kStandards.name(failure.standard), failure.contract.chain_id,
+                        failure.contract.address, failure.flows, failure.differences, failure.flow_id, failure.what);
 }
 
 }  // namespace fencepost::timelock

@@ -15,4 +15,17 @@ namespace fencepost::timelock {
 awaitable<FlowKeys> flow_keys_after(pg::Transaction& tx, ContractKey contract, Standard standard, std::string after,
                                     std::size_t limit);
 
+// What a verification of one contract found.
+struct VerifyFailure {
+  ContractKey contract;
+  Standard standard = Standard::kCompound;
+  std::int64_t flows = 0;        // that were compared
+  std::int64_t differences = 0;  // at least one
+  std::string flow_id;           // of the first difference
+  std::string what;              // of it: Difference::what
+};
+
+// Announces it, with TimelockVerifyFailed.
+awaitable<> announce_verify_failure(pg::Pool& pool, VerifyFailure failure);
+
 }  // namespace fencepost::timelock

@@ -68,9 +68,11 @@ awaitable<bool> VerifyWorker::verify_page() {
     if (next.empty()) co_return false;
     contract = next.front();
     round_->after.clear();
+    round_->failure.reset();
   }
   const auto page = co_await verifier_.page(contract->key, contract->standard, round_->after);
   log_page(page);
+  co_await report_contract(*contract, page);
   round_->contract = contract->key;
   round_->after = page.next.value_or("");
   round_->flows += page.flows;
@@ -95,6 +97,22 @@ void VerifyWorker::log_page(const VerifiedPage& page) const {
     log::warn("flows could not be compared with their contract",
               {{"chain", parts_.chain.name()}, {"flows", page.not_checked}, {"reason", page.reason}});
   }
+}
+
+// One event for each contract and run, after its last page.
+awaitable<> VerifyWorker::report_contract(const Timelock& contract, const VerifiedPage& page) {
+  auto& failure = round_->failure;
+  if (!page.differences.empty() && !failure) {
+    const auto& first = page.differences.front();
+    failure = {
+        .contract = contract.key, .standard = contract.standard, .flow_id = first.key.flow_id, .what = first.what};
+  }
+  if (!failure) co_return;
+  failure->flows += page.flows;
+  failure->differences += std::ssize(page.differences);
+  if (page.next) co_return;
+  co_await announce_verify_failure(parts_.database.pool(), std::move(*failure));
+  failure.reset();
 }
 
 void VerifyWorker::end_round() {

@@ -13,6 +13,7 @@
 #include "runtime/worker.hpp"
 #include "timelock/options.hpp"
 #include "timelock/service/verifier.hpp"
+#include "timelock/store/verify_store.hpp"
 #include "timelock/workers/scanner_parts.hpp"
 
 namespace fencepost::timelock {
@@ -24,6 +25,7 @@ struct VerifyRound {
   std::int64_t flows = 0;
   std::int64_t differences = 0;
   std::int64_t not_checked = 0;
+  std::optional<VerifyFailure> failure;  // of this contract so far
 };
 
 class VerifyWorker {
@@ -37,6 +39,7 @@ class VerifyWorker {
   awaitable<Worker::Next> step();
   awaitable<bool> verify_page();  // false: the round is over
   void log_page(const VerifiedPage& page) const;
+  awaitable<> report_contract(const Timelock& contract, const VerifiedPage& page);
   void end_round();
 
   ScannerParts parts_;
