@@ -14,6 +14,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(SECP256K1 REQUIRED IMPORTED_TARGET libsecp256k1)
 pkg_check_modules(NATS REQUIRED IMPORTED_TARGET libnats)  # find_package(cnats) fails: its file names a missing library
 pkg_check_modules(CRYPTOPP REQUIRED IMPORTED_TARGET libcrypto++)
+pkg_check_modules(IDN2 REQUIRED IMPORTED_TARGET libidn2)
 pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
 find_package(Boost 1.81 REQUIRED COMPONENTS json url)
 

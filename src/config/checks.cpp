@@ -148,8 +148,22 @@ class Checks {
   }
 
   void check_email() {
-    for (const auto* key : {"email.username", "email.password", "email.from"}) needs(key, "email.smtp_url");
-    needs("email.smtp_url", "email.from");
+    auto& email = config_.email;
+    if (!settings_.is_set(kTransport) && !email.smtp_url.empty()) email.transport = notify::TransportKind::kSmtp;
+    const bool by_transport = settings_.is_set(kTransport);
+    const auto require = [&](const char* key) {
+      if (settings_.is_mentioned(key)) return;
+      add(by_transport ? kTransport : "email.smtp_url", fmt::format("requires {} to be set too", key));
+    };
+    if (email.configured()) require("email.from");
+    if (email.transport == notify::TransportKind::kSmtp) require("email.smtp_url");
+    if (email.transport == notify::TransportKind::kFile) require("email.directory");
+    for (const auto* key : {"email.username", "email.password", "email.tls_ca_path"}) needs(key, "email.smtp_url");
+    for (const auto* key : {"email.from", "email.operators"}) {
+      if (!settings_.is_set(key) || settings_.is_mentioned("email.smtp_url") || settings_.is_mentioned(kTransport))
+        continue;
+      add(key, "requires email.smtp_url or email.transport to be set too");
+    }
     needs("email.username", "email.password");
     needs("email.password", "email.username");
   }
@@ -162,6 +176,7 @@ class Checks {
     needs("nats.tls_key_path", "nats.tls_certificate_path");
   }
 
+  static constexpr const char* kTransport = "email.transport";
   static constexpr const char* kPolicy = "fees.policy";
   static constexpr const char* kMinTip = "fees.min_tip";
   static constexpr const char* kMaxTip = "fees.max_tip";

@@ -18,6 +18,7 @@
 #include "base/uint256.hpp"
 #include "evm/finality_rule.hpp"
 #include "identity/options.hpp"
+#include "notify/options.hpp"
 #include "outbox/nats/nats_options.hpp"
 #include "outbox/webhook/options.hpp"
 #include "runtime/log.hpp"
@@ -99,6 +100,7 @@ struct ChainConfig {
   std::int64_t chain_id = 0;
   std::vector<Secret> rpc_urls;  // secret, because URLs often carry credentials
   std::chrono::milliseconds poll_interval = std::chrono::seconds{1};
+  std::string explorer_url;  // empty: mails have no links to an explorer
   ChainTuning tuning;
 };
 
@@ -114,16 +116,6 @@ struct KeystoreConfig {
   std::string directory;  // empty: no key files
   Secret password;        // of every file in it
   std::vector<Secret> dev_keys;
-};
-
-struct EmailConfig {
-  std::string smtp_url;  // empty: no mail is sent
-  std::string username;
-  Secret password;
-  std::string from;
-  std::chrono::milliseconds timeout = std::chrono::seconds{10};
-
-  bool configured() const { return !smtp_url.empty(); }
 };
 
 struct Config {
@@ -143,7 +135,7 @@ struct Config {
   std::vector<ChainConfig> chains;
   std::vector<SignerConfig> signers;
   KeystoreConfig keystore;
-  EmailConfig email;
+  notify::EmailOptions email;
   outbox::NatsOptions nats;
 
   // Problems that did not stop load_config, one sentence each, for the user.

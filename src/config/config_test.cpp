@@ -124,8 +124,19 @@ TEST(config, reads_every_section_of_a_file) {
   EXPECT_EQ(config.chains[0].poll_interval, 1s);
   EXPECT_EQ(config.chains[1].tuning.finality, (FinalityRule{FinalityRule::Kind::kDepth, 2}));
   EXPECT_EQ(config.chains[1].rpc_urls.size(), 1U);
-  EXPECT_TRUE(config.email.configured());
+  EXPECT_EQ(config.email.transport, notify::TransportKind::kSmtp);
   EXPECT_EQ(config.email.password.reveal(), "hunter2");
+}
+
+TEST(config, mail_has_an_explicit_transport_or_the_one_that_its_server_implies) {
+  EXPECT_FALSE(loaded("").email.configured());
+  EXPECT_EQ(loaded("email: {smtp_url: smtp://x, from: a@b.c}").email.transport, notify::TransportKind::kSmtp);
+  EXPECT_EQ(loaded("email: {smtp_url: smtp://x, from: a@b.c, transport: none}").email.transport,
+            notify::TransportKind::kNone);
+  const auto file = loaded("email: {transport: file, directory: d, from: a@B.c, operators: [x@y.z, x@Y.z]}").email;
+  EXPECT_EQ(file.transport, notify::TransportKind::kFile);
+  EXPECT_EQ(file.from, "a@b.c");
+  EXPECT_EQ(file.operators, std::vector<std::string>{"x@y.z"});
 }
 
 TEST(config, a_flag_beats_the_environment_beats_the_file_beats_the_default) {
@@ -243,22 +254,30 @@ TEST(config, each_mistake_in_a_file_is_named_with_its_line) {
       {"nats: {tls_ca_path: x}", "f.yaml:1: nats.tls_ca_path: requires nats.url to be set too"},
       {"nats: {url: nats://a, tls_key_path: x}",
        "f.yaml:1: nats.tls_key_path: requires nats.tls_certificate_path to be set too"},
-      {"email: {smtp_url: http://x, from: a@b}",
+      {"email: {smtp_url: http://x, from: a@b.c}",
        "f.yaml:1: email.smtp_url: expected a URL that begins with smtp:// or smtps://"},
-      {"email: {smtp_url: smtp://u:p@x, from: a@b}",
+      {"email: {smtp_url: smtp://u:p@x, from: a@b.c}",
        "f.yaml:1: email.smtp_url: expected a URL without user and password"},
-      {"email: {smtp_url: smtp://x/y, from: a@b}",
+      {"email: {smtp_url: smtp://x/y, from: a@b.c}",
        "f.yaml:1: email.smtp_url: expected a URL that begins with smtp:// or smtps:// with nothing after host and "
        "port"},
       {"email: {smtp_url: \"smtp://x:25\"}", "f.yaml:1: email.smtp_url: requires email.from to be set too"},
-      {"email:\n  from: a@b", "f.yaml:2: email.from: requires email.smtp_url to be set too"},
-      {"email: {smtp_url: smtp://x, from: a@b, username: u}",
+      {"email:\n  from: a@b.c", "f.yaml:2: email.from: requires email.smtp_url or email.transport to be set too"},
+      {"email: {smtp_url: smtp://x, from: a@b.c, username: u}",
        "f.yaml:1: email.username: requires email.password to be set too"},
-      {"email: {smtp_url: smtp://x, from: a@b, password: p}",
+      {"email: {smtp_url: smtp://x, from: a@b.c, password: p}",
        "f.yaml:1: email.password: requires email.username to be set too"},
       {"email: {smtp_url: smtp://x, from: \"a@b\\r\\nRCPT TO:<c@d>\"}",
-       "f.yaml:1: email.from: expected a mail address such as no-reply@example.org, got "
-       "\"a@b\\r\\nRCPT TO:<c@d>\""},
+       "f.yaml:1: email.from: expected a mail address such as no-reply@example.org: the email address "
+       "\"a@b\\r\\nRCPT TO:<c@d>\" has more than one @"},
+      {"email: {transport: file, from: a@b.c}", "f.yaml:1: email.transport: requires email.directory to be set too"},
+      {"email: {transport: smtp, from: a@b.c}", "f.yaml:1: email.transport: requires email.smtp_url to be set too"},
+      {"email: {transport: file, directory: x}", "f.yaml:1: email.transport: requires email.from to be set too"},
+      {"email: {operators: [a@b.c]}",
+       "f.yaml:1: email.operators: requires email.smtp_url or email.transport to be set too"},
+      {"email: {transport: file, directory: x, from: a@b.c, operators: [a@b.c, x]}",
+       "f.yaml:1: email.operators: expected a mail address such as no-reply@example.org: the email address \"x\" has "
+       "no @: write it as name@example.org"},
   };
   for (const auto& c : cases) EXPECT_THAT(problems(load(c.yaml)), ElementsAre(c.problem)) << c.yaml;
 }

@@ -18,7 +18,6 @@ constexpr Choice<log::Level, 5> kLogLevel{{{{"debug", log::Level::kDebug},
                                             {"off", log::Level::kOff}}}};
 constexpr Choice<log::Format, 2> kLogFormat{{{{"text", log::Format::kText}, {"json", log::Format::kJson}}}};
 constexpr Url kHttpUrl{"http", "https"};
-constexpr Url kSmtpUrl{"smtp", "smtps", true};
 
 std::vector<Key> node_keys() {
   return {
@@ -148,20 +147,6 @@ std::vector<Key> transfer_keys() {
       key("transfer.audit_interval", at(&Config::transfer, &TransferOptions::audit_interval),
           Duration{std::chrono::milliseconds(0), std::chrono::days(30)},
           "How often to prove that no money was created or lost, which reads every transfer; 0 means never."),
-  };
-}
-
-std::vector<Key> email_keys() {
-  return {
-      key("email.smtp_url", at(&Config::email, &EmailConfig::smtp_url), kSmtpUrl,
-          "Mail server, such as smtp://mail.example.org:587; no mail is sent if not set."),
-      key("email.username", at(&Config::email, &EmailConfig::username), Text{256},
-          "Login at the mail server, if it requires one."),
-      key("email.password", at(&Config::email, &EmailConfig::password), SecretText{}, "Password at the mail server."),
-      key("email.from", at(&Config::email, &EmailConfig::from), MailAddress{},
-          "Sender of all mail; required with email.smtp_url."),
-      key("email.timeout", at(&Config::email, &EmailConfig::timeout), Duration{},
-          "How long the delivery of one mail to the server may take."),
   };
 }
 

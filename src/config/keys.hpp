@@ -46,6 +46,9 @@ std::vector<Key> signer_keys(std::size_t index);
 // Keys of the delivery to NATS (nats_keys.cpp).
 std::vector<Key> nats_keys();
 
+// Keys of mail (email_keys.cpp).
+std::vector<Key> email_keys();
+
 // Keys outside lists, in the order in which they are documented and printed.
 const std::vector<Key>& keys();
 const std::vector<ListSection>& list_sections();

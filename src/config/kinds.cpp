@@ -5,8 +5,10 @@
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
 
+#include "base/contains.hpp"
 #include "evm/address.hpp"
 #include "evm/keys/private_key.hpp"
+#include "notify/model/mail_address.hpp"
 
 namespace fencepost::config {
 
@@ -141,15 +143,20 @@ Result<evm::FinalityRule> Finality::parse(std::string_view text) const {
 }
 
 Result<std::string> MailAddress::parse(std::string_view text) const {
-  const auto at = text.find('@');
-  const auto allowed = [](char c) {
-    return static_cast<unsigned char>(c) > ' ' && c != 0x7f &&
-           std::string_view("<>()[],;:\\\"").find(c) == std::string_view::npos;
-  };
-  const bool valid = at != std::string_view::npos && at > 0 && at + 1 < text.size() && text.size() <= 254 &&
-                     text.find('@', at + 1) == std::string_view::npos && std::ranges::all_of(text, allowed);
-  if (!valid) return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(text))));
-  return std::string(text);
+  auto address = notify::normalize_mail_address(text);
+  if (!address) return fail(bad_value(fmt::format("expected {}: {}", type(), address.error().message)));
+  return address;
+}
+
+Result<std::vector<std::string>> MailAddresses::parse(const std::vector<std::string>& items) const {
+  std::vector<std::string> out;
+  for (const auto& item : items) {
+    auto address = MailAddress{}.parse(item);
+    if (!address) return fail(std::move(address).error());
+    if (!contains(out, *address)) out.push_back(std::move(*address));
+  }
+  if (out.size() > kMax) return fail(bad_value(fmt::format("expected at most {} addresses", kMax)));
+  return out;
 }
 
 }  // namespace fencepost::config

@@ -163,10 +163,26 @@ struct MethodPatterns {
   std::string type() const { return "a list of method names, each with an optional * at the end"; }
 };
 
+// A bare address, local@domain, in the form that notify stores.
+struct MailAddress {
+  Result<std::string> parse(std::string_view text) const;
+  std::string print(const std::string& value) const { return value; }
+  std::string type() const { return "a mail address such as no-reply@example.org"; }
+};
+
+struct MailAddresses {
+  static constexpr std::size_t kMax = 100;
+
+  Result<std::vector<std::string>> parse(const std::vector<std::string>& items) const;
+  std::vector<std::string> print(const std::vector<std::string>& value) const { return value; }
+  std::string type() const { return "a list of mail addresses"; }
+};
+
 template <class Kind>
 inline constexpr bool kHoldsSecrets = std::same_as<Kind, SecretUrls> || std::same_as<Kind, SecretKeys>;
 template <class Kind>
-inline constexpr bool kTakesList = kHoldsSecrets<Kind> || std::same_as<Kind, MethodPatterns>;
+inline constexpr bool kTakesList =
+    kHoldsSecrets<Kind> || std::same_as<Kind, MethodPatterns> || std::same_as<Kind, MailAddresses>;
 template <class Kind>
 inline constexpr bool kIsSecret = std::same_as<Kind, SecretText> || kHoldsSecrets<Kind>;
 
@@ -205,13 +221,6 @@ struct Finality {
   Result<evm::FinalityRule> parse(std::string_view text) const;
   std::string print(const evm::FinalityRule& value) const { return to_string(value); }
   std::string type() const { return "an integer from 1 to 100000, safe or finalized"; }
-};
-
-// A bare address, local@domain: no display name, and no characters that could end an SMTP line.
-struct MailAddress {
-  Result<std::string> parse(std::string_view text) const;
-  std::string print(const std::string& value) const { return value; }
-  std::string type() const { return "a mail address such as no-reply@example.org"; }
 };
 
 }  // namespace fencepost::config

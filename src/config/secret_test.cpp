@@ -99,7 +99,7 @@ TEST_F(ConfigSecretTest, never_shows_in_an_error) {
            std::string("database: {dsn: hunter2, dsn: hunter2}"),
            std::string("email: {password: \"hunter2\\t\"}"),
            std::string("email: {password: hunter2}"),
-           std::string("email: {smtp_url: \"smtp://me:hunter2@x\", from: a@b}"),
+           std::string("email: {smtp_url: \"smtp://me:hunter2@x\", from: a@b.c}"),
            std::string("node: {advertise_url: \"https://me:hunter2@x\"}"),
            std::string("chains: [{name: a, chain_id: 1, rpc_urls: [\"hunter2\"]}]"),
            std::string("chains: [{name: a, chain_id: 1, rpc_urls: [\"wss://x/hunter2\"]}]"),
@@ -116,7 +116,7 @@ TEST_F(ConfigSecretTest, never_shows_in_an_error) {
 TEST_F(ConfigSecretTest, is_masked_when_printed) {
   const auto config = load(
       "database: {dsn: hunter2}\n"
-      "email: {smtp_url: smtp://x, from: a@b, username: u, password: hunter2}\n"
+      "email: {smtp_url: smtp://x, from: a@b.c, username: u, password: hunter2}\n"
       "chains: [{name: a, chain_id: 1, rpc_urls: [\"http://hunter2\", \"http://x/hunter2\"]}]\n");
   ASSERT_TRUE(config.has_value()) << message(config);
   const auto yaml = config->to_yaml();

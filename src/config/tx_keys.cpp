@@ -217,6 +217,8 @@ std::vector<Key> chain_keys(std::size_t index) {
           "JSON-RPC endpoints, the preferred one first."),
       key(path("poll_interval"), chain(&ChainConfig::poll_interval), Duration{10ms, 1h},
           "How often to ask for a new block."),
+      key(path("explorer_url"), chain(&ChainConfig::explorer_url), Url{"http", "https"},
+          "Block explorer of the chain, such as https://etherscan.io: mails link to it."),
   };
   append(out, TuningKeys(path(""), chain(&ChainConfig::tuning)).make());
   return out;
