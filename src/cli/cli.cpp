@@ -37,6 +37,7 @@ constexpr Noun kNouns[] = {
     {"signer", "Create, import and list signing keys, and fix a signer's nonces", add_signer},
     {"events", "Print events as they happen, or from the log", add_events},
     {"timelock", "Watch timelock contracts, see what they will do and when, and verify it", add_timelock},
+    {"mail", "See the mails about flows: files, the log, previews", add_mail},
     {"transfer", "Transfer money between members, follow transfers, and audit the books", add_transfer},
     {"webhook", "Send events to URLs, see what was delivered, and replay what was not", add_webhook},
 };

@@ -23,6 +23,7 @@ void add_apikey(CLI::App& noun, Run& run);
 void add_tx(CLI::App& noun, Run& run);
 void add_signer(CLI::App& noun, Run& run);
 void add_events(CLI::App& noun, Run& run);
+void add_mail(CLI::App& noun, Run& run);
 void add_timelock(CLI::App& noun, Run& run);
 void add_transfer(CLI::App& noun, Run& run);
 void add_webhook(CLI::App& noun, Run& run);

@@ -147,6 +147,7 @@ Result<void> run(const UpOptions& options, const fs::path& data_dir) {
     chain = std::move(*started);
   }
   UpParts parts{.dsn = (*cluster)->dsn(), .log_file = log_file, .port = options.port};
+  if (!asked->email.configured()) parts.mail_dir = mail_dir(data_dir);
   if (chain) {
     parts.chain_url = chain->rpc_url();
     parts.chain_id = static_cast<std::int64_t>(chain->chain_id());
@@ -172,6 +173,7 @@ Result<void> run(const UpOptions& options, const fs::path& data_dir) {
                           .data_dir = data_dir,
                           .cluster_dir = (*cluster)->data_dir(),
                           .log_file = log_file,
+                          .mail_dir = parts.mail_dir,
                           .program = options.program,
                           .data_dir_flag = data_dir_flag(options.data_dir, fs::current_path())});
   };

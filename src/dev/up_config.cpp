@@ -7,6 +7,11 @@ CommandConfig up_config(const std::string& config_file, const UpParts& parts) {
   out.overrides.push_back({"up", "database.dsn", parts.dsn});
   if (parts.port) out.overrides.push_back({"--port", "http.port", std::to_string(*parts.port)});
   out.defaults.push_back({"up", "log.file", parts.log_file.string()});
+  if (!parts.mail_dir.empty()) {
+    out.defaults.push_back({"up", "email.transport", "file"});
+    out.defaults.push_back({"up", "email.directory", parts.mail_dir.string()});
+    out.defaults.push_back({"up", "email.from", "fencepost@up.localhost"});
+  }
   if (!parts.chain_url) return out;
   out.overrides.push_back({"up", "chains[0].name", "dev"});
   out.overrides.push_back({"up", "chains[0].chain_id", std::to_string(parts.chain_id)});

@@ -16,6 +16,7 @@ struct UpParts {
   std::int64_t chain_id = 0;             // of the chain at chain_url
   std::filesystem::path log_file;        // unless log.file is set
   std::optional<std::uint16_t> port;     // --port
+  std::filesystem::path mail_dir;        // for mail as files; empty: the user has configured mail
 };
 
 // The parts that `up` has started override the user's settings, as flags do. The defaults for development rank below

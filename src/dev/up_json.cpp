@@ -13,6 +13,10 @@ std::filesystem::path up_json_file(const std::filesystem::path& data_dir) {
   return data_dir / "up.json";
 }
 
+std::filesystem::path mail_dir(const std::filesystem::path& data_dir) {
+  return data_dir / "mail";
+}
+
 Result<boost::json::value> read_up_json(const std::filesystem::path& data_dir) {
   const auto file = up_json_file(data_dir);
   const std::string text = read_file(file);

@@ -45,6 +45,10 @@ std::string welcome(const UpFacts& facts) {
   out += fmt::format("  Data      {}{}\n", facts.data_dir.string(),
                      apart ? fmt::format(" and {}", facts.cluster_dir.string()) : "");
   out += fmt::format("            (delete {} to start from scratch)\n", apart ? "both" : "it");
+  if (!facts.mail_dir.empty()) {
+    out +=
+        fmt::format("  Mail      {}   ({} mail list{})\n", facts.mail_dir.string(), facts.program, facts.data_dir_flag);
+  }
   out += fmt::format("  Log       {}\n\nTry, in another terminal{}:\n", facts.log_file,
                      facts.data_dir_flag.empty() ? " in this folder" : "");
   const auto command = [&](std::string_view words) {

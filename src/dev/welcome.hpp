@@ -21,6 +21,7 @@ struct UpFacts {
   std::filesystem::path data_dir;     // absolute
   std::filesystem::path cluster_dir;  // PostgreSQL's data, usually below data_dir
   std::string log_file;
+  std::filesystem::path mail_dir;  // where mails are files; empty: mail goes elsewhere
   // For commands that work when pasted in the user's working directory.
   std::string program = "fencepost";  // the name by which the user starts it: "./fp"
   std::string data_dir_flag;          // " --data-dir x"; empty: commands find the directory without it

@@ -21,6 +21,7 @@ UpFacts facts() {
           .data_dir = "/home/me/var",
           .cluster_dir = "/home/me/var/postgres",
           .log_file = "/home/me/var/fencepost.log",
+          .mail_dir = "/home/me/var/mail",
           .program = "./fp",
           .data_dir_flag = ""};
 }
@@ -43,6 +44,13 @@ TEST(welcome, a_chain_that_the_user_configures_shows_no_signers) {
   auto own = facts();
   own.signers.clear();
   EXPECT_THAT(welcome(own), Not(HasSubstr("tx send")));
+}
+
+TEST(welcome, says_where_mails_are_unless_they_go_elsewhere) {
+  EXPECT_THAT(welcome(facts()), HasSubstr("\n  Mail      /home/me/var/mail   (./fp mail list)\n"));
+  auto own = facts();
+  own.mail_dir.clear();
+  EXPECT_THAT(welcome(own), Not(HasSubstr("Mail")));
 }
 
 TEST(data_dir_flag, is_left_out_for_var_in_the_working_directory) {

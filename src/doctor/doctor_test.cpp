@@ -130,7 +130,7 @@ TEST(doctor, mail_is_judged_by_how_far_the_probe_came) {
        "accepts mail from this machine"},
   };
   for (const auto& [outcome, with_login, status, detail, in_fix] : cases) {
-    EmailConfig email{.smtp_url = "smtp://mail:25", .from = "a@b.c"};
+    notify::EmailOptions email{.smtp_url = "smtp://mail:25", .from = "a@b.c"};
     if (with_login) email.username = "me";
     if (with_login) email.password = Secret("geheim");
     const auto finding = assess_email(email, outcome);

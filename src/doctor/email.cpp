@@ -1,6 +1,9 @@
 #include "doctor/email.hpp"
 
+#include <filesystem>
+
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/duration_text.hpp"
 
@@ -30,13 +33,26 @@ std::string fix_for(SmtpFailure failure) {
   std::unreachable();
 }
 
-std::string login_text(const EmailConfig& email, const SmtpOutcome& outcome) {
+std::string login_text(const notify::EmailOptions& email, const SmtpOutcome& outcome) {
   return outcome.authenticated ? fmt::format(", logged in as {}", email.username) : "";
+}
+
+// The first mail creates the directory: what counts is the nearest one that exists.
+Finding check_directory(const std::string& directory) {
+  auto nearest = std::filesystem::absolute(directory);
+  std::error_code none;
+  while (!std::filesystem::exists(nearest, none) && nearest.has_relative_path()) nearest = nearest.parent_path();
+  if (std::filesystem::is_directory(nearest, none) && ::access(nearest.c_str(), W_OK | X_OK) == 0) {
+    return passed(kEmailCheck, fmt::format("mails are files in {}", directory));
+  }
+  return failed(kEmailCheck,
+                fmt::format("{}: {} is not a directory that this user can write", directory, nearest.string()),
+                "change email.directory, or the rights of that directory");
 }
 
 }  // namespace
 
-Finding assess_email(const EmailConfig& email, const SmtpOutcome& outcome) {
+Finding assess_email(const notify::EmailOptions& email, const SmtpOutcome& outcome) {
   if (outcome.failure == SmtpFailure::kTimeout) {
     return failed(kEmailCheck, fmt::format("{}: no answer within {}", email.smtp_url, duration_text(email.timeout)),
                   fix_for(outcome.failure));
@@ -60,8 +76,9 @@ Finding assess_email(const EmailConfig& email, const SmtpOutcome& outcome) {
   return passed(kEmailCheck, std::move(detail));
 }
 
-Finding check_email(const EmailConfig& email) {
+Finding check_email(const notify::EmailOptions& email) {
   if (!email.configured()) return passed(kEmailCheck, "not configured: no mail is sent");
+  if (email.transport == notify::TransportKind::kFile) return check_directory(email.directory);
   return assess_email(email, probe_smtp(email));
 }
 

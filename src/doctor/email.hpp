@@ -7,9 +7,9 @@
 
 namespace fencepost::doctor {
 
-Finding assess_email(const EmailConfig& email, const SmtpOutcome& outcome);
+Finding assess_email(const notify::EmailOptions& email, const SmtpOutcome& outcome);
 
 // Blocks as probe_smtp does. If no mail server is configured, passes without connecting and says so.
-Finding check_email(const EmailConfig& email);
+Finding check_email(const notify::EmailOptions& email);
 
 }  // namespace fencepost::doctor

@@ -6,6 +6,7 @@
 #include "http/tls_test_support.hpp"
 #include "tests/support/smtp_server.hpp"
 #include "tests/support/tcp_proxy.hpp"
+#include "tests/support/temp_dir.hpp"
 
 #include "doctor/email.hpp"
 
@@ -16,11 +17,16 @@ using namespace std::chrono_literals;
 using http::testing::TestCertificate;
 using test::SmtpServer;
 
-EmailConfig email_at(const std::string& url) {
-  return {.smtp_url = url, .from = "no-reply@example.org", .timeout = 5s};
+notify::EmailOptions email_at(const std::string& url) {
+  return {.transport = notify::TransportKind::kSmtp, .smtp_url = url, .from = "no-reply@example.org", .timeout = 5s};
 }
 
-EmailConfig with_login(EmailConfig email, std::string password) {
+notify::EmailOptions trusting(notify::EmailOptions email, const TestCertificate& certificate) {
+  email.ca_file = certificate.certificate_file();
+  return email;
+}
+
+notify::EmailOptions with_login(notify::EmailOptions email, std::string password) {
   email.username = "me";
   email.password = Secret(password);
   return email;
@@ -65,7 +71,7 @@ TEST(smtp_probe, uses_tls_where_it_is_offered) {
                              .key_file = certificate.key_file(),
                              .implicit_tls = implicit});
     const auto url = fmt::format("{}://localhost:{}", implicit ? "smtps" : "smtp", server.port());
-    const auto outcome = probe_smtp(with_login(email_at(url), "geheim"), certificate.certificate_file());
+    const auto outcome = probe_smtp(trusting(with_login(email_at(url), "geheim"), certificate));
     EXPECT_EQ(outcome.failure, SmtpFailure::kNone) << url << ": " << outcome.reason;
     EXPECT_TRUE(outcome.encrypted) << url;
     EXPECT_TRUE(outcome.authenticated) << url;
@@ -88,7 +94,7 @@ TEST(smtp_probe, a_certificate_of_an_unknown_authority_is_refused) {
 TEST(smtp_probe, a_certificate_for_another_host_is_refused) {
   const TestCertificate certificate("elsewhere.test");
   const SmtpServer server({.certificate_file = certificate.certificate_file(), .key_file = certificate.key_file()});
-  const auto outcome = probe_smtp(email_at(server.url()), certificate.certificate_file());
+  const auto outcome = probe_smtp(trusting(email_at(server.url()), certificate));
   EXPECT_EQ(outcome.failure, SmtpFailure::kTls) << outcome.reason;
 }
 
@@ -126,6 +132,18 @@ TEST(smtp_probe, a_server_that_hangs_up_is_a_refusal) {
   const auto outcome = probe_smtp(email_at(fmt::format("smtp://127.0.0.1:{}", proxy.port())));
   EXPECT_EQ(outcome.failure, SmtpFailure::kRejected) << outcome.reason;
   EXPECT_NE(outcome.reason, "");
+}
+
+TEST(email_check, mail_as_files_needs_a_directory_that_can_be_written) {
+  const test::TempDir dir("mail");
+  const auto file = [](const std::string& directory) {
+    return notify::EmailOptions{
+        .transport = notify::TransportKind::kFile, .directory = directory, .from = "no-reply@example.org"};
+  };
+  EXPECT_EQ(check_email(file(dir / "new")), passed("email", "mails are files in " + (dir / "new").string()));
+  const auto finding = check_email(file("/dev/null/mail"));
+  EXPECT_EQ(finding.status, Status::kFail);
+  EXPECT_NE(finding.detail.find("/dev/null/mail"), std::string::npos) << finding.detail;
 }
 
 }  // namespace

@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <mutex>
 #include <system_error>
 
 #include <curl/curl.h>
 #include <fmt/format.h>
 
-#include "base/error.hpp"
+#include "notify/transport/curl_handle.hpp"
 
 namespace fencepost {
 namespace {
 
 constexpr std::size_t kLongestReply = 512;  // RFC 5321's limit
 
-using Curl = std::unique_ptr<CURL, decltype([](CURL* curl) { curl_easy_cleanup(curl); })>;
+using notify::CurlHandle;
+using notify::set;
 
 // The server's replies; libcurl calls once per line.
 struct Transcript {
@@ -36,20 +35,7 @@ std::size_t on_reply(char* data, std::size_t size, std::size_t count, void* user
   return size * count;
 }
 
-void initialise_once() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) throw Exception(internal("curl", "libcurl does not start"));
-  });
-}
-
-template <class Value>
-void set(const Curl& curl, CURLoption option, Value value) {
-  const auto code = curl_easy_setopt(curl.get(), option, value);
-  if (code != CURLE_OK) throw Exception(internal("curl", curl_easy_strerror(code)));
-}
-
-void set_up(const Curl& curl, const EmailConfig& email, Transcript& transcript, char* error_text) {
+void set_up(const CurlHandle& curl, const notify::EmailOptions& email, Transcript& transcript, char* error_text) {
   const auto timeout_ms = static_cast<long>(email.timeout.count());
   const auto timeout_s = static_cast<long>(std::chrono::ceil<std::chrono::seconds>(email.timeout).count());
   set(curl, CURLOPT_ERRORBUFFER, error_text);
@@ -67,6 +53,7 @@ void set_up(const Curl& curl, const EmailConfig& email, Transcript& transcript, 
   set(curl, CURLOPT_HEADERDATA, static_cast<void*>(&transcript));
   set(curl, CURLOPT_CUSTOMREQUEST, "NOOP");
   set(curl, CURLOPT_NOBODY, 1L);
+  if (!email.ca_file.empty()) set(curl, CURLOPT_CAINFO, email.ca_file.c_str());
   if (email.username.empty()) return;
   const std::string password(email.password.reveal());
   set(curl, CURLOPT_USERNAME, email.username.c_str());
@@ -74,7 +61,7 @@ void set_up(const Curl& curl, const EmailConfig& email, Transcript& transcript, 
 }
 
 // The system's message if there is an errno, the server's reply if it refused, otherwise curl's message.
-std::string reason_of(const Curl& curl, SmtpFailure failure, CURLcode code, const Transcript& transcript,
+std::string reason_of(const CurlHandle& curl, SmtpFailure failure, CURLcode code, const Transcript& transcript,
                       std::string_view error_text) {
   long system_error = 0;
   curl_easy_getinfo(curl.get(), CURLINFO_OS_ERRNO, &system_error);
@@ -114,14 +101,11 @@ SmtpFailure smtp_failure_of(int curl_code) {
   }
 }
 
-SmtpOutcome probe_smtp(const EmailConfig& email, const std::string& ca_file) {
-  initialise_once();
+SmtpOutcome probe_smtp(const notify::EmailOptions& email) {
   Transcript transcript;  // declared before the handle: destroying the handle still receives the reply to QUIT
   std::array<char, CURL_ERROR_SIZE> error_text{};
-  const Curl curl(curl_easy_init());
-  if (!curl) throw Exception(internal("curl", "libcurl does not start"));
+  const auto curl = notify::make_curl_handle();
   set_up(curl, email, transcript, error_text.data());
-  if (!ca_file.empty()) set(curl, CURLOPT_CAINFO, ca_file.c_str());
 
   const auto code = curl_easy_perform(curl.get());
   SmtpOutcome outcome{.failure = smtp_failure_of(code)};

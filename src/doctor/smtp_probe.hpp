@@ -22,8 +22,7 @@ struct SmtpOutcome {
 SmtpFailure smtp_failure_of(int curl_code);
 
 // Blocks for at most `email.timeout`, and as long again if the server does not answer QUIT. Any thread that may block;
-// calls may overlap. Verifies certificates against `ca_file`, or the system's authorities if it is empty. Ignores the
-// proxies of the environment.
-SmtpOutcome probe_smtp(const EmailConfig& email, const std::string& ca_file = "");
+// calls may overlap. Ignores the proxies of the environment.
+SmtpOutcome probe_smtp(const notify::EmailOptions& email);
 
 }  // namespace fencepost

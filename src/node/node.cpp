@@ -20,6 +20,9 @@
 #include "identity/login_service.hpp"
 #include "node/event_catalog.hpp"
 #include "node/routes.hpp"
+#include "node/timelock_flows.hpp"
+#include "notify/notify_manager.hpp"
+#include "notify/workers/flow_notifier.hpp"
 #include "outbox/delivery/consumer_manager.hpp"
 #include "outbox/event_log_keeper.hpp"
 #include "outbox/feed/event_feed.hpp"
@@ -112,6 +115,12 @@ std::vector<timelock::ChainSetup> timelock_setups(const Config& config,
   return setups;
 }
 
+std::map<std::int64_t, notify::ChainLabel> chain_labels(const Config& config) {
+  std::map<std::int64_t, notify::ChainLabel> labels;
+  for (const auto& chain : config.chains) labels[chain.chain_id] = {chain.name, chain.explorer_url};
+  return labels;
+}
+
 class Node {
  public:
   Node(const Config& config, NodeHooks hooks)
@@ -149,11 +158,22 @@ class Node {
                       {.node_id = id_, .advertise_url = config.node.advertise_url, .version = std::string(version())},
                       config.tx, config.lease, chain_setups(config, chains_)),
         timelocks_({.database = database_, .metrics = metrics_, .node_id = id_}, timelock_setups(config, chains_)),
+        flows_(timelocks_.service()),
+        mail_({.runtime = runtime_,
+               .database = database_,
+               .clock = clock_,
+               .random = random_,
+               .public_url = public_url_,
+               .flows = flows_,
+               .metrics = metrics_,
+               .chains = chain_labels(config)},
+              config.email),
         transfers_(runtime_, database_, listener_, config.transfer, metrics_) {
     if (config.nats.configured()) {
       nats_.emplace(config.nats, metrics_);
       consumers_.add_kind("nats", nats_->factory());
     }
+    if (mail_.sends()) consumers_.add_kind(std::string(notify::kNotifierKind), mail_.factory());
     metrics_.gauge("build_info", "Always 1; the label says which version runs", {{"version", std::string(version())}})
         .Set(1);
     metrics_.before_scrape([&dropped = metrics_.counter("log_lines_dropped_total", "Lines lost to a full log queue")] {
@@ -166,6 +186,7 @@ class Node {
                              .webhooks = {webhooks_},
                              .tx = {transactions_, database_, keys_, ids_},
                              .timelock = {timelocks_.service(), ids_, clock_},
+                             .mail = {mail_},
                              .transfer = {transfers_.service(), database_, ids_}});
     consumers_.add_kind(std::string(outbox::kWebhookKind), [this](outbox::Claim claim) {
       return outbox::WebhookSink::open({database_, event_catalog(), clock_, config_.webhooks, webhook_metrics_},
@@ -252,6 +273,8 @@ class Node {
     feed_.start();
     stops_.add("event feed", [this](auto) { return feed_.stop(); });
     if (nats_) stops_.add("nats", [this](auto) { return nats_->stop(); });
+    mail_.start();
+    stops_.add("mail", [this](auto left) { return mail_.stop(left); });
     consumers_.start();
     stops_.add("event consumers", [this](auto left) { return consumers_.stop(left); });
     co_await for_all_chains(&evm::Chain::check_endpoints);
@@ -278,6 +301,10 @@ class Node {
     if (auto ready = co_await event_log_.prepare(); !ready) co_return ready;
     co_await feed_.prepare();
     if (nats_) co_await outbox::add_consumer(database_.pool(), nats_->consumer(), feed_.newest());
+    if (mail_.sends()) {
+      co_await outbox::add_consumer(database_.pool(), std::string(notify::kNotifier), feed_.newest());
+    }
+    co_await mail_.prepare();
     if (hooks_.prepare) co_await hooks_.prepare(database_.pool());
     co_await transactions_.join();
     co_return Result<void>{};
@@ -352,6 +379,8 @@ class Node {
   identity::LoginService login_;
   tx::TxManager transactions_;
   timelock::TimelockManager timelocks_;
+  TimelockFlows flows_;
+  notify::NotifyManager mail_;
   transfer::TransferManager transfers_;
   std::unique_ptr<http::Server> server_;
   StopSequence stops_;

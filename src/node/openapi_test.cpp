@@ -10,6 +10,9 @@
 #include "identity/key_authenticator.hpp"
 #include "node/event_catalog.hpp"
 #include "node/routes.hpp"
+#include "node/timelock_flows.hpp"
+#include "notify/model/send_status.hpp"
+#include "notify/notify_manager.hpp"
 #include "pg/listener.hpp"
 #include "timelock/model/call_text.hpp"
 #include "timelock/model/flow_status.hpp"
@@ -42,6 +45,7 @@ struct Router {
                             .webhooks = {webhooks},
                             .tx = {manager, database, keys, ids},
                             .timelock = {timelocks.service(), ids, clock},
+                            .mail = {mail},
                             .transfer = {transfers.service(), database, ids}});
   }
 
@@ -62,6 +66,16 @@ struct Router {
   identity::LoginService login{{database, clock, random, chains, public_url, authenticator}, {}};
   tx::TxManager manager{{runtime, database, listener, keys, ids, metrics}, {}, {}, {}, {}};
   timelock::TimelockManager timelocks{{database, metrics, "test"}, {}};
+  TimelockFlows flows{timelocks.service()};
+  notify::NotifyManager mail{{.runtime = runtime,
+                              .database = database,
+                              .clock = clock,
+                              .random = random,
+                              .public_url = public_url,
+                              .flows = flows,
+                              .metrics = metrics,
+                              .chains = {}},
+                             {}};
   transfer::TransferManager transfers{runtime, database, listener, {}, metrics};
   std::atomic<bool> serving = false;
   http::Router router;
@@ -123,6 +137,7 @@ TEST(openapi, lists_every_state) {
   EXPECT_EQ(listed("TxState"), names(tx::kManagedTx));
   EXPECT_EQ(listed("FlowStatus"), names(timelock::kFlow));
   EXPECT_EQ(listed("TransferStatus"), names(transfer::kPendingTransfer));
+  EXPECT_EQ(listed("SendStatus"), names(notify::kSendStatus));
 }
 
 TEST(openapi, lists_every_sub_state_attempt_and_event) {
@@ -141,6 +156,8 @@ TEST(openapi, lists_every_sub_state_attempt_and_event) {
   EXPECT_EQ(schemas.at("TxEventType").at("enum"), names(tx::kTxEvents));
   EXPECT_EQ(schemas.at("TimelockStandard").at("enum"), names(timelock::kStandards));
   EXPECT_EQ(schemas.at("ExplainedCall").at("properties").at("source").at("enum"), names(timelock::kCallSources));
+  EXPECT_EQ(schemas.at("Language").at("enum"), names(notify::kLanguages));
+  EXPECT_EQ(schemas.at("SubscriptionScope").at("enum"), names(notify::kScopes));
   EXPECT_EQ(attempt.at("kind").at("enum"), names(tx::kAttemptKinds));
   EXPECT_EQ(attempt.at("outcome").at("enum"), outcomes);
 }

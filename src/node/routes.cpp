@@ -10,6 +10,7 @@ void add_all_routes(http::Router& router, const RoutesParts& parts) {
   outbox::add_webhook_routes(router, parts.webhooks);
   tx::add_routes(router, parts.tx);
   timelock::add_routes(router, parts.timelock);
+  notify::add_routes(router, parts.mail);
   transfer::add_routes(router, parts.transfer);
 }
 

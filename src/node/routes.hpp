@@ -5,6 +5,7 @@
 #include "identity/login_routes.hpp"
 #include "node/cluster_routes.hpp"
 #include "node/system_routes.hpp"
+#include "notify/routes/routes.hpp"
 #include "outbox/stream/event_stream_routes.hpp"
 #include "outbox/webhook/routes.hpp"
 #include "timelock/routes/routes.hpp"
@@ -21,6 +22,7 @@ struct RoutesParts {
   outbox::WebhookRoutesParts webhooks;
   tx::RoutesParts tx;
   timelock::RoutesParts timelock;
+  notify::RoutesParts mail;
   transfer::RoutesParts transfer;
 };
 

@@ -1,0 +1,67 @@
+#include "cli/mail/mail_files.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/read_file.hpp"
+
+#include "cli/text_table.hpp"
+
+namespace fencepost::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kSubjectColumns = 70;
+
+std::string time_of(const notify::ReadMail& mail) {
+  // "Wed, 18 Nov 2026 08:30:01 +0000"
+  constexpr std::size_t kBegin = 5;
+  constexpr std::size_t kLength = 20;
+  return mail.date.size() > kBegin ? mail.date.substr(kBegin, kLength) : mail.date;
+}
+
+}  // namespace
+
+std::string MailFile::name() const {
+  return mail.message_id.substr(0, mail.message_id.find('.'));
+}
+
+Result<std::vector<MailFile>> read_mail_files(const fs::path& directory) {
+  std::error_code failure;
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(directory, failure)) {
+    if (entry.path().extension() == ".eml") paths.push_back(entry.path());
+  }
+  if (failure) {
+    return fail(not_found("no_mails", fmt::format("There is no directory {} with mails: none was sent yet, or mail "
+                                                  "does not go to files (email.transport). Name another with --dir.",
+                                                  directory.string())));
+  }
+  std::ranges::sort(paths);  // names begin with the time
+  std::vector<MailFile> out;
+  for (const auto& path : paths) {
+    if (auto mail = notify::read_eml(read_file(path))) out.push_back({path, std::move(*mail)});
+  }
+  return out;
+}
+
+Result<MailFile> choose_mail(const std::vector<MailFile>& mails, std::string_view name) {
+  if (name.empty() && !mails.empty()) return mails.back();
+  const auto found = std::ranges::find(mails, name, &MailFile::name);
+  if (found != mails.end()) return *found;
+  return fail(not_found("no_such_mail", name.empty()
+                                            ? "There are no mails."
+                                            : fmt::format("There is no mail {}; 'mail list' shows them.", name)));
+}
+
+std::string mail_table(const std::vector<MailFile>& mails) {
+  TextTable table({"MAIL", "SENT (UTC)", "TO", "SUBJECT"});
+  for (const auto& file : mails) {
+    table.add({file.name(), time_of(file.mail), file.mail.to, shortened(file.mail.subject, kSubjectColumns)});
+  }
+  return table.text();
+}
+
+}  // namespace fencepost::cli
