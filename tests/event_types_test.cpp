@@ -58,7 +58,7 @@ std::set<std::string> captured(const fs::path& folder, const std::set<std::strin
 // Events are appended by SQL, which names them, and by steps, which use the enum.
 TEST(event_types, are_those_that_the_sources_append) {
   const fs::path root = source_dir();
-  const std::regex in_sql("'((?:Tx|Transfer|Flow|TimelockRules)[A-Z][A-Za-z]*)'");
+  const std::regex in_sql("'((?:Tx|Transfer|Flow|Timelock)[A-Z][A-Za-z]*)'");
   auto appended = captured(root / "src", {".cpp", ".hpp"}, in_sql);
   appended.merge(captured(root / "db/migrations", {".sql"}, in_sql));
   for (const auto& name : captured(root / "src/tx", {".cpp"}, std::regex("TxEvent::k([A-Za-z]+)"))) {
@@ -72,7 +72,7 @@ TEST(event_types, are_those_that_the_sources_append) {
 TEST(event_types, have_a_row_each_in_the_docs) {
   std::vector<Listed> documented;
   std::istringstream lines(read_file(source_dir() / "docs/events.md"));
-  const std::regex row(R"(^\| `((?:Tx|Transfer|Flow|TimelockRules)[A-Z][A-Za-z]*)` \| ([^|]*) \| [^|]+ \|$)");
+  const std::regex row(R"(^\| `((?:Tx|Transfer|Flow|Timelock)[A-Z][A-Za-z]*)` \| ([^|]*) \| [^|]+ \|$)");
   for (std::string line; std::getline(lines, line);) {
     if (std::smatch found; std::regex_match(line, found, row)) documented.push_back({found[1], found[2]});
   }

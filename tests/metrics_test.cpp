@@ -8,6 +8,7 @@
 
 #include "runtime/read_file.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/mailbox.hpp"
 #include "tests/support/nats_server.hpp"
 #include "tests/support/source_dir.hpp"
 #include "tests/support/tx_cluster.hpp"
@@ -94,7 +95,11 @@ class NodeMetrics : public testing::Test {
   MetricsByName node_metrics() { return shown(ask({.url = cluster_.node(0).url("/metrics")}).body); }
 
   NatsServer nats_;
-  TxCluster cluster_{{.settings = {.more = "nats: {url: " + nats_.url() + "}"}, .anvil = {"--no-mining"}}};
+  Mailbox mail_;
+  TxCluster cluster_{
+      {.settings = {.more = "nats: {url: " + nats_.url() + "}\nemail: {transport: file, from: a@example.org, " +
+                            "directory: " + mail_.directory().string() + "}"},
+       .anvil = {"--no-mining"}}};
 };
 
 TEST_F(NodeMetrics, of_a_node_under_work_equal_the_documentation) {

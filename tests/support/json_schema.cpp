@@ -26,9 +26,9 @@ namespace json = boost::json;
 constexpr std::size_t kMaxMatched = 4096;
 
 const std::set<std::string_view> kKnown = {"$ref", "type", "enum", "const", "anyOf", "allOf", "properties", "required",
-                                           "items", "propertyNames", "minItems", "maxItems", "minProperties", "minimum",
-                                           "maximum", "minLength", "maxLength", "pattern", "format", "x-maxBytes",
-                                           "additionalProperties",
+                                           "items", "propertyNames", "minItems", "maxItems", "uniqueItems",
+                                           "minProperties", "minimum", "maximum", "minLength", "maxLength", "pattern",
+                                           "format", "x-maxBytes", "additionalProperties",
                                            // These say nothing that a value could break.
                                            "description", "examples", "default"};
 const std::set<std::string_view> kFormats = {"uuid", "date-time", "uint256", "int64"};
@@ -176,6 +176,11 @@ class Check {
     const auto size = static_cast<std::int64_t>(array.size());
     if (const auto* least = rules.if_contains("minItems")) expect(size >= least->as_int64(), path, "too few items");
     if (const auto* most = rules.if_contains("maxItems")) expect(size <= most->as_int64(), path, "too many items");
+    if (rules.contains("uniqueItems")) {
+      for (std::size_t i = 1; i < array.size(); ++i) {
+        expect(std::find(array.begin(), array.begin() + i, array[i]) == array.begin() + i, path, "an item is repeated");
+      }
+    }
     const auto* items = rules.if_contains("items");
     for (std::size_t i = 0; items != nullptr && i < array.size(); ++i) {
       run(*items, array[i], fmt::format("{}/{}", path, i));

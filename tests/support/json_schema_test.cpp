@@ -39,6 +39,7 @@ TEST(json_schema, every_keyword_is_checked) {
       {R"({"items": {"type": "string"}, "minItems": 1, "maxItems": 2})", R"(["a"])", "[1]"},
       {R"({"minItems": 1})", "[1]", "[]"},
       {R"({"maxItems": 1})", "[1]", "[1, 2]"},
+      {R"({"uniqueItems": true})", R"([1, 2, "1"])", "[1, 2, 1]"},
       {R"({"required": ["a"]})", R"({"a": 1})", "{}"},
       {R"({"minProperties": 1})", R"({"a": 1})", "{}"},
       {R"({"properties": {"a": {"type": "string"}}})", R"({"a": "x", "b": 1})", R"({"a": 1})"},

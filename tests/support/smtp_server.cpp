@@ -1,57 +1,65 @@
 #include "tests/support/smtp_server.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include <fmt/format.h>
 
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
 #include "base/error.hpp"
+#include "base/name_table.hpp"
+#include "runtime/private_file.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace fencepost::test {
 namespace {
 
 namespace fs = std::filesystem;
+namespace json = boost::json;
 using namespace std::chrono_literals;
 
 // Debian's python3 has python3-aiosmtpd; another python3 in PATH does not.
 constexpr auto kPython = "/usr/bin/python3";
 
-// aiosmtpd's own command line has no AUTH and does not print which free port it chose.
-constexpr auto kProgram = R"(
-import asyncio, ssl, sys
-from aiosmtpd.handlers import Mailbox
-from aiosmtpd.smtp import AuthResult, LoginPassword, SMTP
+// As smtp_server.py calls them.
+constexpr auto kSteps = name_table<SmtpStep>({
+    {SmtpStep::kConnect, "connect"},
+    {SmtpStep::kEhlo, "EHLO"},
+    {SmtpStep::kHelo, "HELO"},
+    {SmtpStep::kStartTls, "STARTTLS"},
+    {SmtpStep::kAuth, "AUTH"},
+    {SmtpStep::kMail, "MAIL"},
+    {SmtpStep::kRcpt, "RCPT"},
+    {SmtpStep::kData, "DATA"},
+    {SmtpStep::kBody, "body"},
+    {SmtpStep::kEnd, "end"},
+    {SmtpStep::kTaken, "taken"},
+    {SmtpStep::kIdle, "idle"},
+});
 
-folder, username, password, certificate, key, implicit = sys.argv[1:]
-
-def authenticate(server, session, envelope, mechanism, data):
-    login = LoginPassword(username.encode(), password.encode())
-    return AuthResult(success=data == login, handled=False)
-
-tls = None
-if certificate:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
-
-def session():
-    return SMTP(Mailbox(folder), hostname="mail.test", tls_context=None if implicit else tls,
-                authenticator=authenticate if username else None, auth_required=bool(username),
-                auth_require_tls=not username or bool(tls and not implicit))
-
-async def serve():
-    server = await asyncio.get_running_loop().create_server(session, "127.0.0.1", 0, ssl=tls if implicit else None)
-    print("port", server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
-
-asyncio.run(serve())
-)";
+constexpr auto kFaults = name_table<SmtpFault>({
+    {SmtpFault::kReply, "reply"},
+    {SmtpFault::kDrop, "drop"},
+    {SmtpFault::kHang, "hang"},
+});
 
 std::string read_all(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Renamed into place: the server may read the file at any time.
+void write_json(const fs::path& path, const json::object& value) {
+  const auto written = write_private_file(path, json::serialize(value));
+  if (!written) throw Exception(written.error());
 }
 
 // The port in the line "port 41234", which the server prints once it listens; 0 before.
@@ -65,38 +73,110 @@ std::uint16_t announced_port(const std::string& log) {
   return port;
 }
 
+json::value to_json(const SmtpRule& rule) {
+  return {{"at", kSteps.name(rule.at)}, {"fault", kFaults.name(rule.fault)},
+          {"reply", rule.reply},        {"recipient", rule.recipient},
+          {"times", rule.times},        {"eachRecipient", rule.each_recipient}};
+}
+
+// The entries of that kind in the server's log; the server may be writing its last line.
+std::vector<json::object> entries(const fs::path& log, std::string_view kind) {
+  std::vector<json::object> out;
+  std::istringstream lines(read_all(log));
+  for (std::string line; std::getline(lines, line) && !lines.eof();) {
+    auto entry = json::parse(line).as_object();
+    if (entry.at("kind").as_string() == kind) out.push_back(std::move(entry));
+  }
+  return out;
+}
+
 }  // namespace
 
-SmtpServer::SmtpServer(const SmtpServerOptions& options) : implicit_tls_(options.implicit_tls) {
+std::string ReceivedMail::message_id() const {
+  constexpr std::string_view kBefore = "\r\nMessage-ID: <";
+  const auto at = raw.find(kBefore);
+  if (at == std::string::npos) return "";
+  const auto begin = at + kBefore.size();
+  return raw.substr(begin, raw.find('>', begin) - begin);
+}
+
+SmtpServer::SmtpServer(SmtpServerOptions options) : options_(std::move(options)) {
+  behave({});
+  start();
+}
+
+SmtpServer::~SmtpServer() {
+  stop();
+}
+
+void SmtpServer::start() {
+  const auto settings = dir_ / "settings.json";
   const auto out = dir_ / "smtp.out";
   const auto err = dir_ / "smtp.err";
-  auto child = ChildProcess::start({.argv = {kPython, "-c", kProgram, dir_ / "mail", options.username, options.password,
-                                             options.certificate_file, options.key_file, implicit_tls_ ? "yes" : ""},
+  write_json(settings, {{"port", port_},
+                        {"username", options_.username},
+                        {"password", options_.password},
+                        {"certificate", options_.certificate_file},
+                        {"key", options_.key_file},
+                        {"implicitTls", options_.implicit_tls}});
+  fs::remove(out);
+  auto child = ChildProcess::start({.argv = {kPython, source_dir() / "tests" / "support" / "smtp_server.py", settings},
                                     .out = Output::file(out),
                                     .err = Output::file(err)});
   if (!child) throw Exception(child.error());
   child_ = std::move(*child);
+  std::uint16_t port = 0;
   const bool up = eventually([&] {
-    port_ = announced_port(read_all(out));
-    return port_ != 0 || !child_->running();
+    port = announced_port(read_all(out));
+    return port != 0 || !child_->running();
   });
-  if (!up || port_ == 0) {
+  if (!up || port == 0) {
     throw Exception(unavailable("smtp_server_failed", "the SMTP server does not start:\n" + read_all(err)));
   }
+  port_ = port;
 }
 
-SmtpServer::~SmtpServer() {
+void SmtpServer::stop() {
   child_->stop_blocking({{SIGKILL, 0s}});
 }
 
+void SmtpServer::restart() {
+  start();
+}
+
 std::string SmtpServer::url() const {
-  return fmt::format("{}://127.0.0.1:{}", implicit_tls_ ? "smtps" : "smtp", port_);
+  return fmt::format("{}://127.0.0.1:{}", options_.implicit_tls ? "smtps" : "smtp", port_);
+}
+
+void SmtpServer::behave(const std::vector<SmtpRule>& rules) {
+  json::array list;
+  for (const auto& rule : rules) list.push_back(to_json(rule));
+  write_json(dir_ / "rules.json", {{"version", ++rules_version_}, {"rules", std::move(list)}});
+}
+
+std::vector<ReceivedMail> SmtpServer::mails() const {
+  std::vector<ReceivedMail> out;
+  for (const auto& entry : entries(dir_ / "log.jsonl", "mail")) {
+    out.push_back({.connection = entry.at("connection").to_number<std::size_t>(),
+                   .from = std::string(entry.at("sender").as_string()),
+                   .recipients = json::value_to<std::vector<std::string>>(entry.at("recipients")),
+                   .raw = read_all(dir_ / fmt::format("{}.eml", out.size() + 1))});
+  }
+  return out;
 }
 
 std::size_t SmtpServer::received() const {
-  const auto folder = dir_ / "mail" / "new";
-  if (!fs::exists(folder)) return 0;
-  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+  return entries(dir_ / "log.jsonl", "mail").size();
+}
+
+std::size_t SmtpServer::connections() const {
+  return entries(dir_ / "log.jsonl", "connection").size();
+}
+
+std::vector<std::string> SmtpServer::commands() const {
+  std::vector<std::string> out;
+  for (const auto& entry : entries(dir_ / "log.jsonl", "command")) out.emplace_back(entry.at("line").as_string());
+  return out;
 }
 
 }  // namespace fencepost::test

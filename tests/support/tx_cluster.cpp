@@ -212,7 +212,7 @@ TxCluster::TxCluster(TxClusterOptions options) : options_(std::move(options)) {
   const auto made = fencepost({"apikey",        "create",  "--dsn",          dsn_,      "--json",           "--label",
                                "test",          "--scope", "tx:read",        "--scope", "tx:write",         "--scope",
                                "tx:operate",    "--scope", "transfer:write", "--scope", "transfer:operate", "--scope",
-                               "timelock:read", "--scope", "timelock:write"});
+                               "timelock:read", "--scope", "timelock:write", "--scope", "mail:read"});
   if (made.status.code != 0) throw Exception(unavailable("no_api_key", made.out + made.err));
   key_ = std::string(json::parse(made.out).at("key").as_string());
   if (!options_.start) return;
