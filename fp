@@ -14,11 +14,11 @@ packages_build=(clang-19 lld-19 llvm-19 libclang-rt-19-dev cmake ninja-build cca
 packages_libraries=(
   libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libpq-dev libssl-dev libyaml-cpp-dev libcli11-dev
   libspdlog-dev libfmt-dev prometheus-cpp-dev libsimdjson-dev libcurl4-openssl-dev libsecp256k1-dev
-  libcrypto++-dev libnats-dev libjemalloc-dev)
+  libcrypto++-dev libnats-dev libjemalloc-dev libidn2-dev)
 packages_run=(postgresql-15 ca-certificates)
 packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer prometheus nats-server)
 packages_lint=(clang-format-19 clang-tidy-19 shellcheck python3)
-packages_bench=(libbenchmark-dev nginx-light wrk curl)
+packages_bench=(libbenchmark-dev nginx-light wrk curl libdb5.3 libicu72 libnsl2) # the last three are for smtp-sink
 packages_model=(spin clang-19)
 
 # --- output -----------------------------------------------------------------------------------------------------
@@ -186,6 +186,28 @@ need_for_tests() {
   install_clients
 }
 
+# smtp-sink takes the mail of the benchmarks. It is unpacked from Debian's postfix, which is not installed: the package
+# would set up a mail server.
+smtp_sink_dir=build/postfix
+
+download_postfix() { (cd "$1" && quietly apt-get -q download postfix); }
+
+fetch_smtp_sink() {
+  local unpacked=$smtp_sink_dir.new
+  if [[ -x $smtp_sink_dir/usr/sbin/smtp-sink ]]; then return; fi
+  say "fetching with apt, for the benchmarks: smtp-sink from the package postfix, without installing it"
+  rm -rf "$unpacked" "$smtp_sink_dir"
+  mkdir -p "$unpacked"
+  # The first attempt fails if apt's lists are missing or name a version that Debian has replaced.
+  download_postfix "$unpacked" 2>/dev/null || {
+    quietly as_root apt-get -q -o DPkg::Lock::Timeout=120 update && download_postfix "$unpacked"
+  } || die "apt could not download the package postfix, which has smtp-sink for the benchmarks"
+  dpkg -x "$unpacked"/postfix_*.deb "$unpacked"
+  rm -f "$unpacked"/postfix_*.deb
+  mv "$unpacked" "$smtp_sink_dir"
+  took
+}
+
 install_foundry() {
   local program dir
   if foundry_installed; then return; fi
@@ -337,6 +359,7 @@ count_check() {
 cmd_test() {
   local filter=${1:-}
   need_for_tests "to build, run and test Fencepost" "${packages_bench[@]}" clang-format-19 shellcheck
+  fetch_smtp_sink
   if [[ -z $filter ]]; then
     count_check check_format
     count_check check_scripts
@@ -370,6 +393,7 @@ with_benchmarks() {
 
 cmd_bench() {
   need "to build Fencepost and to measure it against others" "${packages_bench[@]}"
+  fetch_smtp_sink
   with_benchmarks
   build_preset release --target benchmarks
   exec bench/run.sh "${1:-}"

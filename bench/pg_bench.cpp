@@ -9,7 +9,6 @@
 // Both sides of a comparison take turns, so that other load on the machine affects both: ROUNDS times (default 3) for
 // SECONDS_PER_ROUND (default 5) each. The result is the ratio of the medians. The exit code is 1 if a bar is missed.
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <random>
 
@@ -24,10 +23,13 @@
 #include "runtime/log.hpp"
 #include "tests/support/temp_dir.hpp"
 
+#include "bench/rounds.hpp"
+
 namespace {
 
 using namespace fencepost;
 using namespace std::chrono_literals;
+using bench::median;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kClients = 16;
@@ -37,18 +39,6 @@ constexpr double kSelectBar = 1.0;
 constexpr double kPipelineBar = 5.0;
 
 constexpr pg::Statement kBalance{"bench_balance", "SELECT abalance FROM pgbench_accounts WHERE aid = $1"};
-
-int setting(const char* name, int otherwise) {
-  const char* text = ::getenv(name);
-  if (text == nullptr) return otherwise;
-  const std::string_view digits(text);
-  int value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size() || value < 1) {
-    throw Exception(invalid("bad_setting", fmt::format("{}={}: expected a positive integer", name, text)));
-  }
-  return value;
-}
 
 class Pgbench {
  public:
@@ -88,12 +78,6 @@ class Pgbench {
   std::string program_;
   std::string socket_dir_;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 bool report(std::string_view name, double ours, std::string_view other, double theirs, double bar) {
   const double ratio = ours / theirs;
@@ -235,8 +219,8 @@ int run(const std::vector<std::string_view>& wanted) {
       return 2;
     }
   }
-  const int rounds = setting("ROUNDS", 3);
-  const std::chrono::seconds time(setting("SECONDS_PER_ROUND", 5));
+  const int rounds = bench::rounds();
+  const auto time = bench::time_per_round();
   const test::TempDir dir("bench");
   const auto cluster = pg::EmbeddedCluster::start({.data_dir = dir.path() / "postgres"});
   if (!cluster) throw Exception(cluster.error());

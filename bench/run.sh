@@ -5,7 +5,7 @@
 #                                     http-get, tx-create, tx-batch, tx-lifecycle, tx-busy, tx-rpc, tx-work,
 #                                     tx-latency, tx-memory, transfer-sync, transfer-pool, transfer-latency, events-stream,
 #                                     events-webhook, events-nats, events-idle, timelock-backfill, timelock-refresh,
-#                                     timelock-flows, micro
+#                                     timelock-flows, mail-match, mail-send, mail-queue, micro
 #
 # --smoke runs each benchmark for about a second with little data: `./fp test` does that, so that the benchmarks keep
 # working. The numbers mean nothing then, and a missed bar is no failure.
@@ -57,6 +57,9 @@ for what in sync pool latency; do bench "transfer-$what" bench/transfer.sh "$wha
 bench timelock-flows bench/timelock_flows.sh flows "$build"
 for what in stream webhook nats idle; do bench "events-$what" bench/events.sh "$what" "$build"; done
 for what in backfill refresh; do bench "timelock-$what" bench/timelock.sh "$what" "$build"; done
+bench mail-match "$build/bench/mail_match_bench"
+bench mail-send "$build/bench/mail_bench" send
+bench mail-queue bench/mail.sh queue "$build"
 bench micro "$build/bench/micro_bench" --benchmark_color=false ${BENCH_SMOKE:+--benchmark_min_time=0.001}
 
 if ((matched == 0)); then
