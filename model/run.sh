@@ -23,6 +23,8 @@ broken=(
   "UNCLAIMED_RESEND       1 2 only_what_is_stored_is_mined"
   "UNCOUNTED_CLAIMS       1 3 only_what_is_stored_is_mined"
   "REFUSAL_STAYS          1 2 only_what_is_stored_is_mined"
+  "RELEASE_UNKNOWN        2 1 only_what_is_stored_is_mined"
+  "RELEASE_LOWER          2 1 no_gap_below_the_cursor"
 )
 
 defines=() # the macros of the last build

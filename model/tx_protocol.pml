@@ -17,6 +17,8 @@
  *   UNCLAIMED_RESEND        the node sends stored bytes again without a fenced write first
  *   UNCOUNTED_CLAIMS        the write of a refusal does not check whether the row was claimed again in between
  *   REFUSAL_STAYS           the node claims refused bytes again, and the row still says that the chain refused them
+ *   RELEASE_UNKNOWN         a nonce is released although the chain may have, or may get, a transaction at it
+ *   RELEASE_LOWER           a nonce is released although higher ones were assigned
  */
 #ifndef FAULTS
 #define FAULTS 2
@@ -52,15 +54,16 @@ bool lease_live = true; /* expires_at > clock_timestamp() */
 byte cursor = 1;
 
 /* managed_tx and tx_open. Signing at the low price gives hash 1, at the high price hash 2. */
-mtype = {absent, allocated, tracking, confirmed};
+mtype = {absent, allocated, tracking, confirmed, rejected};
 mtype state[MOST] = absent;
 byte nonce[MOST];
+byte released[MOST]; /* released_nonce: the nonce that a rejected transaction had; its bytes still carry it */
 byte hash[MOST];
 bool is_refused[MOST]; /* the attempt's outcome: the chain refused it and does not have it, so it may be signed again */
 
 /* --- PostgreSQL: the sessions --------------------------------------------------------------------------------- */
 
-mtype = {nothing, create, claim, refuse, track, confirm};             /* jobs: each is one fenced transaction */
+mtype = {nothing, create, claim, refuse, track, confirm, release};             /* jobs: each is one fenced transaction */
 mtype = {idle, asked, locked, written, committed, zero_rows, fenced}; /* how far the job is, or how it ended */
 
 typedef Session {
@@ -85,10 +88,12 @@ Session db[3];
 #define holds_lease(s) (db[s].at == locked || db[s].at == written)
 #endif
 
-/* A create locks the cursor. Every other job locks a row of tx_open. */
+/* A create locks the cursor, every other job a row of tx_open, and the release of a nonce both. */
+#define locks_cursor(s) (db[s].job == create || db[s].job == release)
+#define locks_row(s)    (db[s].job != create)
 #define blocks(other, s) \
   (other != s && db[other].at == written && \
-   (db[s].job == create -> db[other].job == create : db[other].job != create && db[other].tx == db[s].tx))
+   ((locks_cursor(s) && locks_cursor(other)) || (locks_row(s) && locks_row(other) && db[other].tx == db[s].tx)))
 #define row_is_free(s) (!blocks(0, s) && !blocks(1, s) && !blocks(ORPHAN, s))
 
 /* --- the nodes: what is in their memory ----------------------------------------------------------------------- */
@@ -122,7 +127,8 @@ byte late_hash;
 
 #define price_hash      (price_is_high -> 2 : 1)
 #define signed_tx(x, h) (2 * (x) + (h))
-#define is_mined(x)     (state[x] != absent && nonce[x] < next_mined)
+#define nonce_in(x)     (nonce[x] != 0 -> nonce[x] : released[x]) /* the bytes */
+#define is_mined(x)     (state[x] != absent && state[x] != rejected && nonce[x] < next_mined)
 #define is_out(x)       (is_mined(x) || pool[nonce[x]] != 0)
 
 byte faults = FAULTS;
@@ -171,17 +177,31 @@ byte faults = FAULTS;
 #else
 #define is_outdated(s) db[s].outdated
 #endif
+/* A transaction ends as rejected: it was never signed, or its newest attempt was refused and was not claimed since.
+   Here for any refusal, also for one that a lower price would cure. */
+#ifdef RELEASE_UNKNOWN
+#define is_refused_or_unsigned(x) true
+#else
+#define is_refused_or_unsigned(x) (hash[x] == 0 || is_refused[x])
+#endif
+#ifdef RELEASE_LOWER
+#define is_last_nonce(x) true
+#else
+#define is_last_nonce(x) (nonce[x] == cursor - 1)
+#endif
+#define may_release(x) (state[x] == allocated && is_refused_or_unsigned(x) && is_last_nonce(x))
 #define guard_holds(s, x, h) \
   ((db[s].job == claim && state[x] == allocated && (hash[x] == 0 || hash[x] == h || is_refused[x])) || \
    (db[s].job == claim && state[x] == tracking && hash[x] == h) || \
    (db[s].job == refuse && state[x] == allocated && hash[x] == h && !is_outdated(s)) || \
    (db[s].job == track && state[x] == allocated && is_stored(x, h)) || \
-   (db[s].job == confirm && state[x] == tracking))
+   (db[s].job == confirm && state[x] == tracking) || \
+   (db[s].job == release && may_release(x)))
 
 #ifdef STALE_SNAPSHOT
 #define already_there(s) db[s].found
 #else
-#define already_there(s) (nonce[db[s].tx] != 0)
+#define already_there(s) (state[db[s].tx] != absent)
 #endif
 
 inline write(s) {
@@ -193,13 +213,25 @@ inline write(s) {
   fi
 }
 
+#define no_gap \
+  ((nonce[0] != 0) + (nonce[1] != 0) + (nonce[2] != 0) == cursor - 1 && \
+   nonce[0] < cursor && nonce[1] < cursor && nonce[2] < cursor)
+
 inline give_nonce(x) {
   assert(one_nonce_for_a_transaction || nonce[x] == 0);
   assert(one_transaction_for_a_nonce || (nonce[0] != cursor && nonce[1] != cursor && nonce[2] != cursor));
   nonce[x] = cursor;
   state[x] = allocated;
   cursor++;
-  assert(no_gap_below_the_cursor || (nonce[0] != 0) + (nonce[1] != 0) + (nonce[2] != 0) == cursor - 1)
+  assert(no_gap_below_the_cursor || no_gap)
+}
+
+inline take_nonce_back(x) {
+  released[x] = nonce[x];
+  nonce[x] = 0;
+  state[x] = rejected;
+  cursor--;
+  assert(no_gap_below_the_cursor || no_gap)
 }
 
 #define outdate(other, s) \
@@ -227,6 +259,7 @@ inline commit(s) {
     hash[db[s].tx] = db[s].hash;
     is_refused[db[s].tx] = false
   :: db[s].job == confirm -> state[db[s].tx] = confirmed
+  :: db[s].job == release -> take_nonce_back(db[s].tx)
   fi;
   finish(s, committed)
 }
@@ -242,7 +275,7 @@ end:
        :: fence_holds(s) ->
          printf("session %d passes the fence with job %e of transaction %d\n", s, db[s].job, db[s].tx);
 #ifdef STALE_SNAPSHOT
-         db[s].found = (db[s].job == create && nonce[db[s].tx] != 0);
+         db[s].found = (db[s].job == create && state[db[s].tx] != absent);
 #endif
          db[s].at = locked
        :: else -> finish(s, fenced)
@@ -287,7 +320,7 @@ inline take_answer_of_database(n) {
   if
   :: db[n].at == fenced -> node[n].token = NONE; printf("node %d is fenced\n", n)
   :: db[n].at == committed && db[n].job == create ->
-    assert(what_is_answered_is_stored || nonce[db[n].tx] != 0);
+    assert(what_is_answered_is_stored || state[db[n].tx] != absent);
     served[db[n].tx] = true
   :: db[n].at == committed && db[n].job == claim -> call(n, db[n].tx, db[n].hash, db[n].first)
   :: else
@@ -363,7 +396,8 @@ inline take_answer_of_chain(n) {
 #define WORK(n, x) \
   :: d_step { leads(n) && !served[x] && x < TXS && comes_next(x) -> ask(n, create, x, 0) } \
   :: d_step { leads(n) && should_send(x) -> send(n, x) } \
-  :: d_step { leads(n) && state[x] == tracking && is_mined(x) -> ask(n, confirm, x, 0) }
+  :: d_step { leads(n) && state[x] == tracking && is_mined(x) -> ask(n, confirm, x, 0) } \
+  :: d_step { leads(n) && may_release(x) -> ask(n, release, x, 0) }
 
 proctype NodeProcess(byte n) {
 end:
@@ -399,14 +433,14 @@ end:
    another one at a used nonce. One that pays more than the waiting one at its nonce replaces it. */
 #define receive(x, h, verdict) \
   if \
-  :: pool[nonce[x]] == signed_tx(x, h) -> verdict = accepted \
-  :: pool[nonce[x]] != signed_tx(x, h) && \
-     (nonce[x] < next_mined || (h == 1 && (price_is_high || pool[nonce[x]] != 0))) -> verdict = refused \
+  :: pool[nonce_in(x)] == signed_tx(x, h) -> verdict = accepted \
+  :: pool[nonce_in(x)] != signed_tx(x, h) && \
+     (nonce_in(x) < next_mined || (h == 1 && (price_is_high || pool[nonce_in(x)] != 0))) -> verdict = refused \
   :: else -> \
     printf("the chain accepts transaction %d, hash %d\n", x, h); \
-    assert(one_hash_for_a_nonce_is_ever_out || ever[nonce[x]] == 0 || ever[nonce[x]] == signed_tx(x, h)); \
-    pool[nonce[x]] = signed_tx(x, h); \
-    ever[nonce[x]] = signed_tx(x, h); \
+    assert(one_hash_for_a_nonce_is_ever_out || ever[nonce_in(x)] == 0 || ever[nonce_in(x)] == signed_tx(x, h)); \
+    pool[nonce_in(x)] = signed_tx(x, h); \
+    ever[nonce_in(x)] = signed_tx(x, h); \
     verdict = accepted \
   fi
 
@@ -560,6 +594,6 @@ init {
 
 /* All finish, if faults are finite and each process that can always take a step takes one (pan -f: weak fairness). */
 #ifdef LIVENESS
-#define is_done(x) (x >= TXS || state[x] == confirmed)
+#define is_done(x) (x >= TXS || state[x] == confirmed || state[x] == rejected)
 ltl all_finish { <> (is_done(0) && is_done(1) && is_done(2)) }
 #endif

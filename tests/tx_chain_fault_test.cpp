@@ -157,6 +157,20 @@ TEST(tx_chain_fault, transactions_survive_an_outage_of_the_chain_and_slow_answer
   EXPECT_EQ(cluster.sql("SELECT max(fencing_token) FROM signer_lease"), "1");
 }
 
+TEST(tx_chain_fault, a_transaction_that_became_stuck_in_an_outage_goes_on_after_it) {
+  TxCluster cluster({.settings = {.stuck_after = 2s}, .proxied = true});
+  cluster.create(0, transfer(signer(0), "before", 1));
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  cluster.chain_proxy(0).refuse();
+  cluster.chain_proxy(0).cut();
+  const auto id = cluster.create(0, transfer(signer(0), "during", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "STUCK")) << cluster.describe();
+  cluster.chain_proxy(0).pass();
+  EXPECT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 2);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM event WHERE type = 'TxResumed'"), "1");
+}
+
 // Some endpoints answer null for minutes for the receipt of a transaction that they have.
 void expect_no_end_while_answers_are_null(const std::vector<std::string>& methods) {
   TxCluster cluster({.settings = {.stale_receipt_timeout = 1s, .stuck_after = 1s}, .rewritten = true});

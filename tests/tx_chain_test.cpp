@@ -175,7 +175,7 @@ TEST(tx_chain, the_chains_finalized_block_decides_finality_when_configured) {
 
 TEST(tx_chain, a_transaction_waits_until_its_signer_is_funded) {
   TxCluster cluster({.anvil = {"--block-time", "1"}});
-  cluster.rpc("anvil_setBalance", {signer(0), "0x0"});
+  cluster.rpc("anvil_setBalance", {signer(0), "0x1"});  // covers the value, and not the fees
   const auto id = cluster.create(0, transfer(signer(0), "poor", 1));
   ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '')", "insufficient_funds")) << cluster.describe();
   EXPECT_EQ(cluster.column(id, "state"), "ALLOCATED");

@@ -221,8 +221,8 @@ TEST_F(TxCreate, bad_input_is_refused_with_its_field_and_leaves_nothing) {
       {"payload.gas", "99999999999999999999", "payload.gas"},
       {"payload.gasPrice", "one", "payload.gasPrice"},
       {"payload.maxPriorityFeePerGas", "1", "payload.maxPriorityFeePerGas"},
-      {"payload.gasLimit", 21000, "payload"},
-      {"prefligth", true, "body"},
+      {"payload.gasLimit", 21000, "payload.gasLimit"},
+      {"prefligth", true, "prefligth"},
   };
   for (const auto& refused : table) {
     const auto body = changed(transfer(signer(0), "bad", 1), refused);
@@ -259,6 +259,12 @@ TEST_F(TxCreate, a_call_that_would_revert_is_refused_with_its_reason) {
   EXPECT_EQ(create(body).status, 202U);
   EXPECT_TRUE(cluster_.sql_becomes("SELECT state || ' ' || sub_state FROM tx_view", "FAILED_FINAL reverted"))
       << cluster_.describe();
+  const auto ended = cluster_.get(0, "/api/v1/tx/by-request?signer=" + signer(0) + "&requestId=r");
+  EXPECT_EQ(text_of(ended, "error"), "execution reverted: no") << ended.body;
+  const auto attempt = ended.json().at("attempts").at(0);
+  EXPECT_EQ(attempt.at("outcome").as_string(), "accepted");
+  EXPECT_EQ(attempt.at("message").as_string(), "execution reverted: no");
+  EXPECT_EQ(cluster_.sql("SELECT data->>'detail' FROM event WHERE type = 'TxFailed'"), "execution reverted: no");
 
   // A known requestId is answered from the database, without a preflight.
   body["preflight"] = true;

@@ -7,6 +7,7 @@
 
 #include "evm/keys/private_key.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/interleaving.hpp"
 #include "tests/support/stub_chain_server.hpp"
 #include "tests/support/tx_cluster.hpp"
 
@@ -40,6 +41,30 @@ TEST(tx_lease, an_idle_signer_is_released_and_led_by_the_next_node_that_gets_a_r
   EXPECT_EQ(cluster.mined_count(signer(0)), sent);
   EXPECT_EQ(cluster.balance(recipient()), sent);
   for (std::size_t node = 0; node < 2; ++node) EXPECT_EQ(cluster.node(node).metric("lease_fenced_total"), 0);
+}
+
+TEST(tx_lease, a_lock_on_the_table_of_nodes_costs_no_lease) {
+  TxCluster cluster(
+      {.nodes = 2, .settings = {.lease_duration = 3s, .renew_interval = 200ms, .idle_release = 300s}, .anvil = {}});
+  cluster.create(0, transfer(signer(0), "before", 1));
+  constexpr auto kLease = "SELECT split_part(owner_node, '/', 1) || '/' || fencing_token FROM signer_lease";
+  ASSERT_EQ(cluster.sql(kLease), "node0/1");
+  {
+    interleaving::Session psql(cluster.dsn(), "psql");
+    psql.must("BEGIN");
+    psql.must("LOCK TABLE cluster_node IN ACCESS EXCLUSIVE MODE");
+    const std::string renewals = "worker_runs_total{result=\"ok\",worker=\"lease_renewal\"}";
+    const auto before = cluster.node(0).metric(renewals);
+    // Two and a half times the duration of the lease.
+    ASSERT_TRUE(eventually([&] { return cluster.node(0).metric(renewals) > before + 36; })) << cluster.describe();
+    EXPECT_EQ(cluster.sql("SELECT count(*) FROM signer_lease WHERE expires_at > clock_timestamp()"), "1");
+    const auto during = cluster.create(0, transfer(signer(0), "during", 1));
+    EXPECT_TRUE(cluster.becomes(during, "receipt_block IS NOT NULL", "t")) << cluster.describe();
+    EXPECT_GT(cluster.node(0).metric("worker_runs_total{result=\"failed\",worker=\"node_heartbeat\"}"), 0);
+  }
+  EXPECT_EQ(cluster.sql(kLease), "node0/1");
+  EXPECT_EQ(cluster.node(0).metric("lease_fenced_total"), 0);
+  EXPECT_TRUE(eventually([&] { return cluster.get(1, "/api/v1/nodes").json().at("items").as_array().size() == 2; }));
 }
 
 struct Account {

@@ -89,6 +89,37 @@ TEST(tx_operator, a_hash_may_be_recorded_after_it_was_mined) {
   EXPECT_EQ(cluster.balance(recipient()), 1);
 }
 
+TEST(tx_operator, a_rebroadcast_after_a_recorded_hash_was_evicted_sends_our_own_bytes) {
+  TxCluster cluster(by_hand());
+  const auto id = create_and_lose(cluster);
+  const auto ours = cluster.column(id, "tx_hash");
+  const auto theirs = send_elsewhere(cluster, {.from = signer(0)});
+  ASSERT_EQ(record(cluster, id, theirs).status, 200U);
+  cluster.rpc("anvil_dropTransaction", {theirs});
+  const auto again = cluster.post(0, "/api/v1/tx/" + id + "/rebroadcast", {{"reason", "theirs is gone"}});
+  ASSERT_EQ(again.status, 200U) << again.body;
+  EXPECT_EQ(again.json().at("txHash").as_string(), ours);
+  ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {ours}).is_null(); }))
+      << cluster.describe();
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+  EXPECT_EQ(cluster.balance(recipient()), 1);
+}
+
+TEST(tx_operator, a_rebroadcast_without_bytes_is_refused) {
+  auto options = by_hand();
+  options.rewritten = true;
+  TxCluster cluster(options);
+  cluster.chain_rewriter(0).answer_error("eth_feeHistory", -32603, "internal error");  // so that nothing is signed
+  const auto id = cluster.create(0, transfer(signer(0), "unsigned", 1));
+  ASSERT_TRUE(cluster.becomes(id, kEnd, "ALLOCATED fees_unknown")) << cluster.describe();
+  const auto theirs = send_elsewhere(cluster, {.from = signer(0)});
+  ASSERT_EQ(record(cluster, id, theirs).status, 200U);
+  const auto refused = cluster.post(0, "/api/v1/tx/" + id + "/rebroadcast", {{"reason", "again"}});
+  EXPECT_EQ(refused.status, 409U) << refused.body;
+  EXPECT_EQ(refused.code(), "nothing_to_send");
+}
+
 TEST(tx_operator, a_hash_with_another_payload_is_refused_and_never_confirms_the_transaction) {
   const struct {
     const char* differs_in;
@@ -205,6 +236,63 @@ TEST(tx_operator, a_lost_nonce_of_another_wallet_is_closed_by_cancelling_its_ext
   ASSERT_TRUE(cluster.becomes(id, kEnd, "FAILED_FINAL cancelled_by_operator")) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 3);
   EXPECT_EQ(cluster.balance(recipient()), 2);
+}
+
+// A chain on which a self-transfer needs more than 21,000 gas, as on Arbitrum.
+RpcRewriter& expensive_transfers(TxCluster& cluster) {
+  auto& endpoint = cluster.chain_rewriter(0);
+  endpoint.change("eth_estimateGas", [](const json::object&, json::object reply) {
+    reply["result"] = "0x186a0";  // 100,000
+    return reply;
+  });
+  return endpoint;
+}
+
+std::string sent_gas(const TxCluster& cluster, const std::string& tx_hash) {
+  return std::string(cluster.rpc("eth_getTransactionByHash", {tx_hash}).at("gas").as_string());
+}
+
+TEST(tx_operator, a_cancel_has_the_gas_that_the_chain_estimates) {
+  auto options = by_hand();
+  options.rewritten = true;
+  TxCluster cluster(options);
+  expensive_transfers(cluster);
+  const auto id = create_and_lose(cluster);
+  const auto cancelled = cluster.post(0, "/api/v1/tx/" + id + "/cancel", {{"reason", "a typo"}});
+  ASSERT_EQ(cancelled.status, 200U) << cancelled.body;
+  const auto cancel = cluster.column(id, "tx_hash");
+  ASSERT_TRUE(eventually([&] { return !cluster.rpc("eth_getTransactionByHash", {cancel}).is_null(); }))
+      << cluster.describe();
+  EXPECT_EQ(sent_gas(cluster, cancel), "0x1d4c0") << "expected 100,000 and 20 percent";
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.becomes(id, kEnd, "FAILED_FINAL cancelled_by_operator")) << cluster.describe();
+}
+
+TEST(tx_operator, a_filled_nonce_has_the_gas_that_the_chain_estimates) {
+  TxCluster cluster({.anvil = {"--no-mining"}, .rewritten = true});
+  expensive_transfers(cluster);
+  const auto lost = send_elsewhere(cluster, {.from = signer(0), .to = recipient(7)});
+  const auto behind = cluster.create(0, transfer(signer(0), "a", 1));
+  ASSERT_TRUE(cluster.becomes(behind, "nonce || ' ' || state", "1 TRACKING")) << cluster.describe();
+  cluster.rpc("anvil_dropTransaction", {lost});
+  const auto filled = fill(cluster, signer(0), 0);
+  ASSERT_EQ(filled.status, 202U) << filled.body;
+  EXPECT_EQ(filled.json().at("gas").as_string(), "120000");
+  const auto id = std::string(filled.json().at("txId").as_string());
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  EXPECT_EQ(sent_gas(cluster, cluster.column(id, "tx_hash")), "0x1d4c0");
+}
+
+TEST(tx_operator, a_cancel_is_refused_while_no_endpoint_estimates_its_gas) {
+  auto options = by_hand();
+  options.rewritten = true;
+  TxCluster cluster(options);
+  const auto id = create_and_lose(cluster);
+  cluster.chain_rewriter(0).answer_error("eth_estimateGas", -32005, "request limit reached");
+  const auto refused = cluster.post(0, "/api/v1/tx/" + id + "/cancel", {{"reason", "a typo"}});
+  EXPECT_EQ(refused.status, 503U) << refused.body;
+  EXPECT_EQ(refused.code(), "rpc_unavailable");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM tx_attempt"), "1");
 }
 
 // The node is killed after it committed the operator's action and before it broadcast anything.

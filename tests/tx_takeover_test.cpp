@@ -1,5 +1,8 @@
 // A node dies, is suspended or is cut off in the middle of its work: another node continues, and nothing is done twice.
+#include <filesystem>
 #include <future>
+#include <regex>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -8,8 +11,10 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "runtime/read_file.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/interleaving.hpp"
+#include "tests/support/source_dir.hpp"
 #include "tests/support/tx_cluster.hpp"
 
 namespace fencepost::test {
@@ -64,7 +69,9 @@ std::vector<KillPoint> kill_points() {
       {"submitter.claimed", kUsual, kSecondBlocks, nothing},
       {"submitter.sent", kUsual, kSecondBlocks, nothing},
       {"submitter.committed", kUsual, kSecondBlocks, nothing},
+      {"receipts.ready", kUsual, kSecondBlocks, nothing},
       {"receipts.committed", kUsual, kSecondBlocks, nothing},
+      {"confirmations.ready", kUsual, kSecondBlocks, nothing},
       {"confirmations.committed", kUsual, kSecondBlocks, nothing},
       {"resubmitter.claimed", {.resubmit_interval = 300ms}, kNoBlocks, nothing},
       {"resubmitter.sent", {.resubmit_interval = 300ms}, kNoBlocks, nothing},
@@ -105,6 +112,32 @@ std::string readable(const testing::TestParamInfo<KillPoint>& info) {
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(at, TxKill, testing::ValuesIn(kill_points()), readable);
+
+// Every point is one at which a test kills a node: here, or in another test of transactions.
+TEST(tx_takeover, every_test_point_is_killed_at) {
+  namespace fs = std::filesystem;
+  std::set<std::string> points;
+  const auto collect = [&points](const fs::path& file, const std::regex& pattern) {
+    const auto text = read_file(file);
+    for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator(); ++it) {
+      points.insert((*it)[1]);
+    }
+  };
+  for (const auto& entry : fs::recursive_directory_iterator(source_dir() / "src/tx")) {
+    if (entry.path().extension() == ".cpp") collect(entry.path(), std::regex(R"re(test_point\("([a-z_.]+)"\))re"));
+  }
+  const auto in_sources = std::exchange(points, {});
+  ASSERT_GE(in_sources.size(), 20U);
+  // In an environment variable, in a KillPoint, or as a parameter.
+  const std::regex killed_at(R"re((?:KILL_AT=|\{"(?=[a-z_.]+", [{k])|Values\(")([a-z_]+\.[a-z_]+))re");
+  for (const auto& entry : fs::directory_iterator(source_dir() / "tests")) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("tx_") && read_file(entry.path()).contains("FENCEPOST_TEST_KILL_AT=")) {
+      collect(entry.path(), killed_at);
+    }
+  }
+  EXPECT_EQ(points, in_sources);
+}
 
 TEST(tx_takeover, a_killed_node_continues_after_a_restart) {
   TxCluster cluster({.start = false});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -39,6 +40,11 @@ std::vector<BlockHeader> headers_of(const std::vector<Block>& blocks) {
   headers.reserve(blocks.size());
   for (const auto& block : blocks) headers.push_back(block.header);
   return headers;
+}
+
+Error blocks_missing(const Block& head, std::int64_t number) {
+  return unavailable("blocks_missing",
+                     fmt::format("the endpoint's head is {}, but it has no block {}", head.header.number, number));
 }
 
 }  // namespace
@@ -105,12 +111,15 @@ awaitable<Worker::Next> BlockFollower::count_failures() {
     failure = std::current_exception();
   }
   errors_total_.Increment();
+  avoid_ = std::exchange(polled_, std::nullopt);
   std::rethrow_exception(failure);
 }
 
 awaitable<Worker::Next> BlockFollower::poll() {
+  polled_.reset();
   auto head = co_await latest();
   const auto number = head.header.number;
+  polled_ = head.endpoint;
   if (window_.empty()) {
     co_await begin(std::move(head));
   } else {
@@ -123,6 +132,10 @@ awaitable<Worker::Next> BlockFollower::poll() {
 }
 
 awaitable<Block> BlockFollower::latest() {
+  if (const auto avoid = std::exchange(avoid_, std::nullopt)) {
+    auto other = co_await elsewhere(*avoid, window_.empty() ? 0 : window_.head()->number);
+    if (other) co_return std::move(*other);
+  }
   auto head = co_await chain_.block(BlockTag::kLatest);
   if (!head) throw Exception(head.error());
   const bool news = window_.empty() || head->header.number > window_.head()->number;
@@ -178,8 +191,7 @@ awaitable<> BlockFollower::follow(Block head) {
     const auto last = std::min(number, own.number + static_cast<std::int64_t>(options_.batch));
     branch = co_await fetch(own.number + 1, last, head.endpoint);
     if (branch.empty()) {
-      throw Exception(unavailable(
-          "blocks_missing", fmt::format("the endpoint's head is {}, but it has no block {}", number, own.number + 1)));
+      throw Exception(blocks_missing(head, own.number + 1));
     }
   }
   if (co_await root(branch)) co_return co_await take(std::move(branch));
@@ -251,6 +263,13 @@ awaitable<bool> BlockFollower::root(std::vector<Block>& branch) {
 awaitable<> BlockFollower::restart(Block head, std::int64_t first, bool reorged) {
   const auto last = std::min(head.header.number, first + static_cast<std::int64_t>(options_.batch) - 1);
   auto blocks = co_await fetch(first, last, head.endpoint);
+  if (blocks.empty() && (!window_.empty() || chain_.endpoint_count() > 1)) {
+    // A head alone is no reason to give up the known branch, or not to ask another endpoint: the endpoint must have the
+    // block before it, too.
+    const auto parent = head.header.number - 1;
+    const auto before = co_await fetch(parent, parent, head.endpoint);
+    if (before.empty() || !follows(head.header, before.back().header)) throw Exception(blocks_missing(head, parent));
+  }
   if (blocks.empty()) {
     log::warn("the endpoint does not have the recent blocks: following from its head",
               {{"chain", chain_.chain_id()}, {"missing", first}, {"head", head.header.number}});

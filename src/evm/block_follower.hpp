@@ -16,6 +16,9 @@
 // When the head does not move for `ask_others_after` polls, the follower asks other endpoints too: the preferred one
 // may be stuck.
 //
+// After a poll that failed, the next one prefers the head of another endpoint: one that names a head without having its
+// blocks must not stop the follower.
+//
 // At the start the follower fetches the last `window` blocks, and older ones back to the newest header that any node
 // has stored. Subscribers thus get the blocks that were mined while all nodes were down, and some blocks twice.
 //
@@ -75,8 +78,15 @@ class BlockFollower {
   // The block on this node's branch that lists the transaction; nothing when no block in the window does. Only on this
   // loop.
   std::optional<Listing> listing(std::string_view tx_hash) const { return listed_.find(tx_hash); }
-  // Whether the last poll succeeded, is recent, and left nothing to fetch.
+  // Whether a block on this node's branch lists the transaction; nothing when its transactions are not known. Only on
+  // this loop.
+  std::optional<bool> lists(std::int64_t block_number, std::string_view block_hash, std::string_view tx_hash) const {
+    return listed_.lists(block_number, block_hash, tx_hash);
+  }
+  // Whether the last poll that succeeded is recent, and left nothing to fetch.
   bool synced() const;
+  // When that poll ended. Nothing: none has succeeded yet. Only on this loop.
+  std::optional<TimePoint> polled_at() const { return polled_at_; }
 
  private:
   struct LowerHead {
@@ -107,7 +117,9 @@ class BlockFollower {
   HeaderWindow window_;
   ListedTransactions listed_;
   LowerHead lower_;
-  int still_polls_ = 0;  // since the last new block
+  int still_polls_ = 0;                // since the last new block
+  std::optional<std::size_t> polled_;  // the endpoint that the poll uses, once it has answered
+  std::optional<std::size_t> avoid_;   // the endpoint of the last poll, which failed
   bool caught_up_ = false;
   std::int64_t pruned_at_ = 0;
   std::optional<TimePoint> polled_at_;

@@ -401,6 +401,41 @@ TEST_F(BlockFollowerTest, a_stuck_endpoint_does_not_delay_the_follower) {
   });
 }
 
+TEST_F(BlockFollowerTest, an_endpoint_that_has_a_head_but_not_its_blocks_does_not_stop_the_follower) {
+  chain_ = FakeChain(2);
+  options_.max_catch_up = 100;
+  chain_.grow(1, 20);
+  chain_.mirror(1, 0);
+  follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
+    EXPECT_TRUE(co_await arrives(follower, listener, 1));
+    chain_.nodes[0].oldest = 10'000;
+    for (const auto ahead : {10, 500}) {
+      SCOPED_TRACE(ahead);
+      chain_.mirror(1, 0);
+      chain_.grow(0, ahead, 'x');
+      for (int i = 0; i < 3; ++i) {
+        chain_.grow(1, 2);
+        EXPECT_TRUE(co_await arrives(follower, listener, 1));
+      }
+    }
+    EXPECT_EQ(listener.breaks, 0);
+    EXPECT_EQ(follower.window().contains(25, testing::hash_of('a', 25)), true);
+    EXPECT_EQ(metric("chain_reorgs_total"), 0);
+  });
+}
+
+TEST_F(BlockFollowerTest, does_not_start_from_a_head_whose_blocks_the_endpoint_does_not_have) {
+  chain_ = FakeChain(2);
+  chain_.grow(1, 20);
+  chain_.mirror(1, 0);
+  chain_.grow(0, 500, 'x');
+  chain_.nodes[0].oldest = 10'000;
+  follow([this](BlockFollower& follower, Listener& listener) -> awaitable<> {
+    EXPECT_TRUE(co_await arrives(follower, listener, 1));
+    EXPECT_EQ(follower.window().head()->number, 19);
+  });
+}
+
 TEST_F(BlockFollowerTest, one_poll_uses_one_endpoint) {
   chain_ = FakeChain(2);
   chain_.grow(0, 20);

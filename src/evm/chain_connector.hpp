@@ -33,8 +33,9 @@ struct BlockHeader {
   std::int64_t timestamp = 0;
   std::optional<Uint256> base_fee;          // none before EIP-1559
   std::shared_ptr<const Bloom> logs_bloom;  // null: unknown, as in a header out of the database
+  std::optional<Uint256> gas_limit;         // none: unknown, as in a header out of the database
 
-  // Ignores the bloom: the hash covers it, and it is not always there.
+  // Ignores bloom and gas limit: the hash covers them, and they are not always there.
   friend bool operator==(const BlockHeader& a, const BlockHeader& b) {
     return std::tie(a.number, a.hash, a.parent_hash, a.timestamp, a.base_fee) ==
            std::tie(b.number, b.hash, b.parent_hash, b.timestamp, b.base_fee);
@@ -98,6 +99,7 @@ struct TransactionInfo {
   std::optional<std::string> to;  // none: creates a contract
   Uint256 value;
   std::string data = "0x";                // lowercase
+  std::optional<Uint256> gas;             // its limit; none: the endpoint does not say
   std::optional<std::string> block_hash;  // none: pending
 };
 
@@ -112,7 +114,7 @@ struct CallRequest {
 
 struct FeeHistory {
   Uint256 next_base_fee;
-  std::vector<Uint256> tips;  // each block's tip at the requested percentile, oldest first
+  std::vector<Uint256> tips;  // each block's tip at the requested percentile, oldest first; none of empty blocks
 };
 
 enum class BlockTag { kLatest, kSafe, kFinalized };
@@ -123,7 +125,13 @@ struct SendResult {
   SubmitClass outcome = SubmitClass::kUnknown;
   std::string message;            // the endpoint's message; empty when accepted
   Reach reach = Reach::kUnknown;  // for other outcomes than kAccepted: whether an endpoint may have it
+  bool no_answer = false;         // no endpoint answered
+  std::size_t answers = 0;        // from that many endpoints
+  bool all_answered = false;      // every configured endpoint did, also those that are behind or were failing
 };
+
+// The error when no endpoint has reached the block `wanted`.
+Error endpoints_behind(std::int64_t wanted, std::int64_t reached);
 
 class ChainConnector {
  public:
@@ -169,7 +177,9 @@ class ChainConnector {
   virtual awaitable<std::vector<Result<std::optional<TransactionInfo>>>> transactions(
       std::vector<std::string> tx_hashes, Endpoint endpoint = {}) = 0;
 
-  // Broadcasts signed transactions ("0x…") in this order; one result for each.
+  // Broadcasts signed transactions ("0x…") in this order; one result for each. Every healthy endpoint gets them, and
+  // the first acceptance counts (evm/broadcast.hpp). What the healthy ones refuse for good, the other endpoints get
+  // too.
   virtual awaitable<std::vector<SendResult>> send(std::vector<std::string> raw) = 0;
 
   // Transaction counts, one for each address.
@@ -196,14 +206,30 @@ class ChainConnector {
                                         Endpoint endpoint = {}) = 0;
 
   // The last `block_count` blocks.
-  virtual awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile) = 0;
-  virtual awaitable<Result<Uint256>> gas_price() = 0;
+  virtual awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile,
+                                                    Endpoint endpoint = {}) = 0;
+  virtual awaitable<Result<Uint256>> gas_price(Endpoint endpoint = {}) = 0;
 
   // Whether the endpoint reports that it is still syncing. A connector that cannot know returns false.
   virtual awaitable<Result<bool>> syncing(Endpoint endpoint = {}) {
     static_cast<void>(endpoint);
     co_return false;
   }
+
+  // The first endpoint whose newest block is at least `number`; all are asked now, in order. Errors: kUnavailable
+  // `endpoint_behind` when those that answer have not reached it; otherwise as head_number.
+  virtual awaitable<Result<HeadNumber>> head_reaching(std::int64_t number) {
+    auto head = co_await head_number();
+    if (head && head->number < number) co_return fail(endpoints_behind(number, head->number));
+    co_return head;
+  }
+  // The first endpoint that has reported a block of at least that number; nothing when none has. Asks no endpoint.
+  virtual Endpoint endpoint_with(std::int64_t number) const {
+    static_cast<void>(number);
+    return std::nullopt;
+  }
+  // The newest block that an endpoint has reported lately; nothing when none has.
+  virtual std::optional<std::int64_t> highest_head() const { return std::nullopt; }
 
   virtual std::size_t endpoint_count() const = 0;
   virtual EndpointStatus endpoint_status(std::size_t index) const = 0;

@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "evm/broadcast.hpp"
 #include "evm/call_error.hpp"
 #include "evm/connector_read.hpp"
 #include "evm/keccak.hpp"
 #include "evm/reply/block_reply.hpp"
+#include "runtime/completion.hpp"
 
 namespace fencepost::evm {
 namespace {
@@ -22,6 +24,7 @@ using detail::read_all;
 using detail::require_hashes;
 
 constexpr std::size_t kMaxSendBytes = 1024 * 1024;  // of raw transactions in one request
+constexpr std::size_t kMostBroadcasts = 64;         // requests that may be unanswered at once
 
 // Up to this many, a batch of single receipts is smaller than all receipts of a block.
 constexpr std::size_t kFewReceipts = 8;
@@ -67,12 +70,13 @@ SendResult send_result(const Result<RpcValue>& answer, const std::string& raw) {
     const auto hash = answer->as_string();
     const auto bytes = from_hex0x(raw);
     if (hash && bytes && *hash == to_hex0x(keccak256(*bytes))) {
-      return {.outcome = SubmitClass::kAccepted, .message = {}, .reach = Reach::kAnswered};
+      return {.outcome = SubmitClass::kAccepted, .message = {}, .reach = Reach::kAnswered, .answers = 1};
     }
     return {.outcome = SubmitClass::kUnknown,
             .message = fmt::format("the endpoint did not answer with the transaction's hash, but with {}",
                                    quote(answer->text(), 100)),
-            .reach = Reach::kUnknown};
+            .reach = Reach::kUnknown,
+            .answers = 1};
   }
   const auto& error = answer.error();
   const auto code = rpc_code(error);
@@ -80,13 +84,24 @@ SendResult send_result(const Result<RpcValue>& answer, const std::string& raw) {
   result.outcome = code ? classify_submit_error(*code, error.message) : SubmitClass::kTransient;
   result.message = error.message;
   result.reach = leaves_doubt(result.outcome) ? Reach::kUnknown : reach_of(error);
+  result.no_answer = !code;
+  result.answers = code ? 1 : 0;
   return result;
 }
 
 }  // namespace
 
-EvmConnector::EvmConnector(JsonRpcClient& rpc, std::int64_t chain_id)
-    : rpc_(rpc), chain_id_(chain_id), lacks_block_receipts_(rpc.endpoint_count(), false) {}
+Error endpoints_behind(std::int64_t wanted, std::int64_t reached) {
+  return unavailable("endpoint_behind",
+                     fmt::format("block {} is known, but the endpoints that answer are at {}", wanted, reached));
+}
+
+EvmConnector::EvmConnector(JsonRpcClient& rpc, std::int64_t chain_id, JsonRpcClient* submit)
+    : rpc_(rpc),
+      submit_(submit != nullptr ? *submit : rpc),
+      chain_id_(chain_id),
+      broadcasts_(rpc.executor(), "broadcasts", kMostBroadcasts),
+      lacks_block_receipts_(rpc.endpoint_count(), false) {}
 
 awaitable<Result<RpcValue>> EvmConnector::ask(std::string method, boost::json::array params, Endpoint endpoint) {
   RpcCall question{std::move(method), std::move(params)};
@@ -118,7 +133,31 @@ awaitable<Result<Block>> EvmConnector::block(BlockTag tag, Endpoint endpoint) {
     co_return fail(Error{
         ErrorKind::kUnprocessable, "rpc_error", fmt::format("the endpoint has no {} block", name_of(tag)), {}, {}});
   }
+  if (tag == BlockTag::kLatest) rpc_.note_head((*block)->endpoint, (*block)->header.number);
   co_return std::move(**block);
+}
+
+awaitable<Result<HeadNumber>> EvmConnector::head_reaching(std::int64_t number) {
+  Error last = unavailable("rpc_unavailable", "every RPC endpoint is on another chain");
+  std::optional<std::int64_t> reached;
+  for (const auto endpoint : rpc_.candidates()) {
+    const auto head = co_await head_number(endpoint);
+    if (head && head->number >= number) co_return head;
+    if (head) {
+      reached = std::max(reached, std::optional(head->number));
+    } else {
+      last = head.error();
+    }
+  }
+  co_return fail(reached ? endpoints_behind(number, *reached) : last);
+}
+
+Endpoint EvmConnector::endpoint_with(std::int64_t number) const {
+  for (const auto endpoint : rpc_.candidates()) {
+    const auto head = rpc_.endpoint_status(endpoint).head;
+    if (head && *head >= number) return endpoint;
+  }
+  return std::nullopt;
 }
 
 awaitable<Result<std::vector<Block>>> EvmConnector::blocks(std::int64_t first, std::size_t count, Endpoint endpoint) {
@@ -233,16 +272,107 @@ awaitable<std::vector<SendResult>> EvmConnector::send(std::vector<std::string> r
   results.reserve(raw.size());
   while (results.size() < raw.size()) {
     // Servers refuse requests over some megabytes, so send as many as fit, but at least one.
-    std::vector<RpcCall> calls;
+    std::vector<std::string> part;
     std::size_t bytes = 0;
-    const auto first = results.size();
-    for (auto i = first; i < raw.size() && (calls.empty() || bytes + raw[i].size() <= kMaxSendBytes); ++i) {
+    for (auto i = results.size(); i < raw.size() && (part.empty() || bytes + raw[i].size() <= kMaxSendBytes); ++i) {
       bytes += raw[i].size();
-      calls.push_back({"eth_sendRawTransaction", {raw[i]}});
+      part.push_back(std::move(raw[i]));
     }
-    const auto answers = co_await ask_all(std::move(calls), std::nullopt);
-    for (std::size_t i = 0; i < answers.size(); ++i) results.push_back(send_result(answers[i], raw[first + i]));
+    auto answers = co_await broadcast(std::move(part));
+    std::ranges::move(answers, std::back_inserter(results));
   }
+  co_return results;
+}
+
+// First the healthy endpoints, all at once. The others get what these did not answer, or refuse for good: one
+// endpoint's refusal ends no transaction while another one was not asked.
+awaitable<std::vector<SendResult>> EvmConnector::broadcast(std::vector<std::string> raw) {
+  auto first = submit_.healthy();
+  auto others = submit_.candidates();
+  if (others.empty()) co_return co_await send_to(std::move(raw), std::nullopt);  // says why
+  std::erase_if(others, [&](std::size_t endpoint) { return std::ranges::find(first, endpoint) != first.end(); });
+  if (first.empty()) std::swap(first, others);
+  auto results = co_await send_to_all(raw, std::move(first));
+  std::vector<std::string> again;
+  std::vector<std::size_t> place;
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (!results[i].no_answer && !is_refused_for_good(results[i].outcome)) continue;
+    again.push_back(std::move(raw[i]));
+    place.push_back(i);
+  }
+  if (!again.empty() && !others.empty()) {
+    const auto late = co_await send_to_all(std::move(again), std::move(others));
+    for (std::size_t k = 0; k < place.size(); ++k) results[place[k]] = merge_answers({results[place[k]], late[k]});
+  }
+  for (auto& result : results) result.all_answered = result.answers == submit_.endpoint_count();
+  co_return results;
+}
+
+awaitable<std::vector<SendResult>> EvmConnector::send_to(std::vector<std::string> raw, Endpoint endpoint) {
+  std::vector<RpcCall> calls;
+  calls.reserve(raw.size());
+  for (const auto& one : raw) calls.push_back({"eth_sendRawTransaction", {one}});
+  RpcCallOptions options;
+  options.endpoint = endpoint;
+  const auto answers = co_await submit_.batch(std::move(calls), options);
+  std::vector<SendResult> results;
+  for (std::size_t i = 0; i < raw.size(); ++i) results.push_back(send_result(answers[i], raw[i]));
+  co_return results;
+}
+
+// Too many broadcasts are unanswered. It certainly reached no endpoint.
+static SendResult not_sent() {
+  return {.outcome = SubmitClass::kTransient,
+          .message = "too many broadcasts are unanswered",
+          .reach = Reach::kNowhere,
+          .no_answer = true};
+}
+
+// The answers of several endpoints to the same transactions. Shared with the requests, which may outlive the caller.
+struct EvmConnector::Broadcast {
+  Broadcast(Executor home, std::size_t transactions, std::size_t endpoints)
+      : answers(transactions), left(endpoints), done(home) {}
+
+  void add(const std::vector<SendResult>& results) {
+    for (std::size_t i = 0; i < results.size(); ++i) answers[i].push_back(results[i]);
+    --left;
+    if (left == 0 || std::ranges::all_of(answers, is_accepted)) done.complete(true);
+  }
+
+  std::vector<std::vector<SendResult>> answers;  // by transaction
+  std::size_t left;                              // endpoints that have not answered
+  Completion<bool> done;
+};
+
+awaitable<std::vector<SendResult>> EvmConnector::send_to_all(std::vector<std::string> raw,
+                                                             std::vector<std::size_t> endpoints) {
+  const auto shared = std::make_shared<Broadcast>(rpc_.executor(), raw.size(), endpoints.size());
+  const auto ask_one = [](EvmConnector& self, std::vector<std::string> bytes, std::size_t endpoint,
+                          std::shared_ptr<Broadcast> broadcast) -> awaitable<> {
+    const auto size = bytes.size();
+    std::vector<SendResult> results(size);  // unknown, should the request end without an answer
+    std::exception_ptr failure;
+    try {
+      results = co_await self.send_to(std::move(bytes), endpoint);
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+    broadcast->add(results);
+    if (failure) std::rethrow_exception(failure);
+  };
+  bool asked = false;
+  for (const auto endpoint : endpoints) {
+    if (broadcasts_.spawn(ask_one(*this, raw, endpoint, shared))) {
+      asked = true;
+    } else {
+      shared->add({});  // too many are unanswered: the others have to do
+    }
+  }
+  if (!asked) co_return std::vector<SendResult>(raw.size(), not_sent());
+  co_await shared->done.wait();
+  std::vector<SendResult> results;
+  results.reserve(raw.size());
+  for (const auto& answers : shared->answers) results.push_back(merge_answers(answers));
   co_return results;
 }
 
@@ -303,15 +433,16 @@ awaitable<Result<Bytes>> EvmConnector::code(std::string address, std::optional<s
   co_return read(std::move(answer), parse_bytes_result);
 }
 
-awaitable<Result<FeeHistory>> EvmConnector::fee_history(std::uint32_t block_count, double percentile) {
+awaitable<Result<FeeHistory>> EvmConnector::fee_history(std::uint32_t block_count, double percentile,
+                                                        Endpoint endpoint) {
   boost::json::value wanted = percentile;
   if (std::trunc(percentile) == percentile) wanted = static_cast<std::int64_t>(percentile);  // 25, not 2.5E1
-  auto answer = co_await ask("eth_feeHistory", {hex(block_count), "latest", boost::json::array{wanted}}, std::nullopt);
+  auto answer = co_await ask("eth_feeHistory", {hex(block_count), "latest", boost::json::array{wanted}}, endpoint);
   co_return read(std::move(answer), parse_fee_history);
 }
 
-awaitable<Result<Uint256>> EvmConnector::gas_price() {
-  auto answer = co_await ask("eth_gasPrice", {}, std::nullopt);
+awaitable<Result<Uint256>> EvmConnector::gas_price(Endpoint endpoint) {
+  auto answer = co_await ask("eth_gasPrice", {}, endpoint);
   co_return read(std::move(answer), parse_uint256_result);
 }
 

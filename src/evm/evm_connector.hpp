@@ -7,8 +7,9 @@
 //                     one's receipts are used if it has all of them in that very block
 //   logs              are waited for longer than other answers, so that a node's own time limit comes first. No logs
 //                     in a block are believed of an endpoint only if it has the block
-//   send              is one batch. Servers mostly process a batch in order, but not always: a pool that refuses gaps
-//                     may answer nonce_too_high for a transaction that has overtaken another
+//   send              is one batch to each healthy endpoint, all at once; to the others what these do not answer or
+//                     refuse for good. Servers mostly process a batch in order, but not always: a pool that refuses
+//                     gaps may answer nonce_too_high for a transaction that has overtaken another
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,16 @@
 
 #include "evm/chain_connector.hpp"
 #include "evm/json_rpc.hpp"
+#include "runtime/task_group.hpp"
 
 namespace fencepost::evm {
 
 class EvmConnector final : public ChainConnector {
  public:
-  // Keeps the reference: `rpc` must outlive the connector.
-  EvmConnector(JsonRpcClient& rpc, std::int64_t chain_id);
+  // Keeps the references: they must outlive the connector. Broadcasts go to `submit` only, if it is given.
+  EvmConnector(JsonRpcClient& rpc, std::int64_t chain_id, JsonRpcClient* submit = nullptr);
+  // Ends the broadcasts that endpoints have not answered yet. Requires: no call is in flight or follows.
+  awaitable<> stop() { return broadcasts_.stop(std::chrono::milliseconds(0)); }
 
   std::int64_t chain_id() const override { return chain_id_; }
 
@@ -54,19 +58,30 @@ class EvmConnector final : public ChainConnector {
                                               Endpoint endpoint) override;
   awaitable<Result<Bytes>> code(std::string address, std::optional<std::int64_t> block_number,
                                 Endpoint endpoint) override;
-  awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile) override;
-  awaitable<Result<Uint256>> gas_price() override;
+  awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile, Endpoint endpoint) override;
+  awaitable<Result<Uint256>> gas_price(Endpoint endpoint) override;
   awaitable<Result<bool>> syncing(Endpoint endpoint) override;
+
+  awaitable<Result<HeadNumber>> head_reaching(std::int64_t number) override;
+  Endpoint endpoint_with(std::int64_t number) const override;
+  std::optional<std::int64_t> highest_head() const override { return rpc_.highest_head(); }
 
   std::size_t endpoint_count() const override { return rpc_.endpoint_count(); }
   EndpointStatus endpoint_status(std::size_t index) const override { return rpc_.endpoint_status(index); }
 
  private:
+  struct Broadcast;
+
   awaitable<Result<RpcValue>> ask(std::string method, boost::json::array params, Endpoint endpoint);
   // eth_getLogs for the given blocks. Throws Exception `no_addresses`.
   awaitable<Result<RpcValue>> ask_logs(boost::json::object blocks, const LogFilter& filter, RpcCallOptions options);
   // A single call is not sent as a batch: not every server accepts batches.
   awaitable<std::vector<Result<RpcValue>>> ask_all(std::vector<RpcCall> calls, Endpoint endpoint);
+  // One after the other until one answers, or that endpoint only.
+  awaitable<std::vector<SendResult>> broadcast(std::vector<std::string> raw);
+  awaitable<std::vector<SendResult>> send_to(std::vector<std::string> raw, Endpoint endpoint);
+  // Returns when each transaction is accepted or all of these endpoints have answered.
+  awaitable<std::vector<SendResult>> send_to_all(std::vector<std::string> raw, std::vector<std::size_t> endpoints);
   // Without a bloom on a chain whose blooms do not cover all logs.
   Result<std::optional<Block>> read_block(Result<RpcValue> answer) const;
   // Nothing when the endpoint does not have the method or does not find the block.
@@ -77,7 +92,9 @@ class EvmConnector final : public ChainConnector {
   awaitable<Result<std::vector<Receipt>>> single_receipts(const std::vector<std::string>& tx_hashes, Endpoint endpoint);
 
   JsonRpcClient& rpc_;
+  JsonRpcClient& submit_;
   std::int64_t chain_id_;
+  TaskGroup broadcasts_;
   std::vector<bool> lacks_block_receipts_;  // by endpoint
 };
 

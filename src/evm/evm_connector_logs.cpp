@@ -39,6 +39,7 @@ awaitable<Result<HeadNumber>> EvmConnector::head_number(Endpoint endpoint) {
   if (!answer) co_return fail(std::move(answer.error()));
   const auto number = parse_int64_result(*answer);
   if (!number) co_return fail(number.error());
+  rpc_.note_head(answer->endpoint(), *number);
   co_return HeadNumber{*number, answer->endpoint()};
 }
 

@@ -1,5 +1,9 @@
 #include "evm/evm_connector.hpp"
 
+#include <atomic>
+#include <future>
+#include <memory>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -341,6 +345,102 @@ TEST_F(EvmConnectorTest, a_syncing_node_is_reported) {
   EXPECT_EQ(run(chain_().syncing()), true);
   busy = false;
   EXPECT_EQ(run(chain_().syncing(0)), false);
+}
+
+// Accepts every transaction, or refuses each with an error.
+Node::Answer accepting() {
+  return [](const std::string&, const boost::json::array& params) -> json {
+    return json(boost::json::string(own_hash(text(params.at(0)))));
+  };
+}
+Node::Answer refusing(std::int64_t code, std::string message) {
+  return [=](const std::string&, const boost::json::array&) -> json { throw Refusal{code, message}; };
+}
+
+TEST_F(EvmConnectorTest, a_broadcast_goes_to_all_healthy_endpoints_and_one_acceptance_counts) {
+  Node poor(refusing(-32000, "insufficient funds for gas * price + value"));
+  Node good(accepting());
+  Node other(refusing(-32603, "Internal error"));
+  connect({poor.url(), good.url(), other.url()});
+  const auto results = run(chain_().send({"0x01", "0x02"}));
+  ASSERT_EQ(results.size(), 2U);
+  for (const auto& result : results) EXPECT_EQ(result.outcome, SubmitClass::kAccepted);
+  for (auto* node : {&poor, &good, &other}) EXPECT_EQ(node->take_requests().size(), 1U);
+}
+
+TEST_F(EvmConnectorTest, a_broadcast_is_refused_only_if_every_endpoint_refuses) {
+  Node poor(refusing(-32000, "insufficient funds for gas * price + value"));
+  Node invalid(refusing(-32602, "rlp: expected List"));
+  Node unsure(refusing(-32603, "Internal error"));
+  std::string gone;
+  {
+    Node node(chain(1));
+    gone = node.url();
+  }
+  connect({poor.url(), invalid.url(), gone});
+  auto result = run(chain_().send({"0x01"})).front();
+  EXPECT_EQ(result.outcome, SubmitClass::kInsufficientFunds) << "the cause that may end";
+  EXPECT_EQ(result.reach, Reach::kAnswered);
+  connect({poor.url(), invalid.url(), unsure.url()});
+  result = run(chain_().send({"0x01"})).front();
+  EXPECT_EQ(result.outcome, SubmitClass::kUnknown);
+  EXPECT_EQ(result.reach, Reach::kUnknown);
+}
+
+TEST_F(EvmConnectorTest, an_accepted_broadcast_does_not_wait_for_an_endpoint_that_hangs) {
+  std::atomic<bool> answered = false;
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  Node slow([&](const std::string&, const boost::json::array& params) -> json {
+    released.wait();
+    answered = true;
+    return json(boost::json::string(own_hash(text(params.at(0)))));
+  });
+  Node good(accepting());
+  connect({slow.url(), good.url()});
+  const auto send = [&]() -> awaitable<bool> {
+    const auto results = co_await chain_().send({"0x01"});
+    const bool early = !answered;
+    release.set_value();
+    co_return early&& results.front().outcome == SubmitClass::kAccepted;
+  };
+  EXPECT_TRUE(run(send()));
+  EXPECT_TRUE(answered) << "it gets the transaction all the same";
+}
+
+TEST_F(EvmConnectorTest, an_endpoint_that_is_behind_gets_broadcasts_only_if_the_others_do_not_answer) {
+  Node stalled(accepting());
+  auto good = std::make_unique<Node>(accepting());
+  auto second = std::make_unique<Node>(accepting());
+  connect({stalled.url(), good->url(), second->url()});
+  rpc_->compare_heads({5, 6, 6});
+  rpc_->compare_heads({5, 7, 7});
+  EXPECT_EQ(run(chain_().send({"0x01"})).front().outcome, SubmitClass::kAccepted);
+  EXPECT_THAT(stalled.take_requests(), IsEmpty());
+  good.reset();
+  second.reset();
+  EXPECT_EQ(run(chain_().send({"0x02"})).front().outcome, SubmitClass::kAccepted);
+  EXPECT_EQ(stalled.take_requests().size(), 1U);
+}
+
+TEST_F(EvmConnectorTest, a_question_about_a_block_goes_to_an_endpoint_that_has_it) {
+  const auto at = [](std::int64_t head) -> Node::Answer {
+    return
+        [head](const std::string&, const boost::json::array&) -> json { return fmt::format("0x{:x}", head).c_str(); };
+  };
+  Node behind(at(5));
+  Node ahead(at(9));
+  connect({behind.url(), ahead.url()});
+  EXPECT_FALSE(chain_().endpoint_with(5)) << "none has reported yet";
+  EXPECT_EQ(run(chain_().head_reaching(5))->endpoint, 0U);
+  EXPECT_EQ(run(chain_().head_reaching(6))->endpoint, 1U);
+  EXPECT_EQ(chain_().endpoint_with(5), 0U);
+  EXPECT_EQ(chain_().endpoint_with(9), 1U);
+  EXPECT_FALSE(chain_().endpoint_with(10));
+  EXPECT_EQ(chain_().highest_head(), 9);
+  const auto none = run(chain_().head_reaching(10));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, "endpoint_behind");
 }
 
 }  // namespace

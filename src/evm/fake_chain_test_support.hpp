@@ -149,8 +149,8 @@ class FakeChain : public ChainConnector {
   awaitable<Result<Bytes>> code(std::string, std::optional<std::int64_t>, Endpoint) override {
     co_return fail(unused());
   }
-  awaitable<Result<FeeHistory>> fee_history(std::uint32_t, double) override { co_return fail(unused()); }
-  awaitable<Result<Uint256>> gas_price() override { co_return fail(unused()); }
+  awaitable<Result<FeeHistory>> fee_history(std::uint32_t, double, Endpoint) override { co_return fail(unused()); }
+  awaitable<Result<Uint256>> gas_price(Endpoint) override { co_return fail(unused()); }
 
   std::size_t endpoint_count() const override { return nodes.size(); }
   EndpointStatus endpoint_status(std::size_t index) const override {

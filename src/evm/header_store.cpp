@@ -43,7 +43,8 @@ constexpr Statement kPrune{"chain_header_prune", R"(
    WHERE h.chain_id = $1
      AND h.hash = old.hash)"};
 
-// The limit ends the recursion.
+// The limit ends the recursion. LATERAL with its limit finds each parent by its key, also when the plan was made while
+// the table was empty.
 constexpr Statement kAncestors{"chain_header_ancestors", R"(
   WITH RECURSIVE line AS (
     SELECT hash, number, parent_hash, block_time, base_fee
@@ -53,7 +54,12 @@ constexpr Statement kAncestors{"chain_header_ancestors", R"(
      UNION ALL
     SELECT h.hash, h.number, h.parent_hash, h.block_time, h.base_fee
       FROM line AS l
-      JOIN chain_header AS h ON h.chain_id = $1 AND h.hash = l.parent_hash AND h.number = l.number - 1)
+     CROSS JOIN LATERAL (SELECT *
+                           FROM chain_header AS h
+                          WHERE h.chain_id = $1
+                            AND h.hash = l.parent_hash
+                          LIMIT 1) AS h
+     WHERE h.number = l.number - 1)
   SELECT * FROM line LIMIT $3)"};
 
 BlockHeader read_header(const pg::Row& row) {

@@ -9,12 +9,14 @@
 
 #include "base/text.hpp"
 #include "evm/logs/log_refusal.hpp"
+#include "runtime/gather.hpp"
 #include "runtime/log.hpp"
 
 namespace fencepost::evm {
 namespace {
 
 constexpr std::string_view kReach = "reach";
+constexpr unsigned kTooLarge = 413;  // the HTTP status
 
 std::string request_text(const RpcCall& call, std::uint64_t id) {
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":{},"params":{}}})", id,
@@ -22,7 +24,7 @@ std::string request_text(const RpcCall& call, std::uint64_t id) {
                      call.params_text.empty() ? boost::json::serialize(call.params) : call.params_text);
 }
 
-std::string body_text(const std::vector<RpcCall>& calls, std::uint64_t first_id, bool as_batch) {
+std::string body_text(std::span<const RpcCall> calls, std::uint64_t first_id, bool as_batch) {
   if (!as_batch) return request_text(calls.front(), first_id);
   std::string body = "[";
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -49,7 +51,7 @@ std::chrono::seconds retry_after(const http::ClientResponse& response) {
 // Statuses whose body is not a JSON-RPC reply: they come from the HTTP server or a proxy, not from the node.
 bool is_refusal(unsigned status) {
   return status >= 500 || status == 401 || status == 402 || status == 403 || status == 404 || status == 407 ||
-         status == 408 || status == 429 || (status >= 300 && status < 400);
+         status == 408 || status == kTooLarge || status == 429 || (status >= 300 && status < 400);
 }
 
 // The node's answer in the body of such a status when it says that a range of logs is too large: some providers send it
@@ -67,6 +69,7 @@ struct JsonRpcClient::Attempt {
   std::vector<RpcOutcome> outcomes;
   std::optional<Error> failure;
   bool sent = true;
+  bool batch_refused = false;  // a smaller batch may succeed
   std::chrono::seconds leave_alone{0};
 };
 
@@ -95,7 +98,7 @@ JsonRpcClient::JsonRpcClient(http::Client& http, std::vector<std::string> endpoi
       urls_(std::move(endpoints)),
       options_(std::move(options)),
       clock_(clock),
-      health_(urls_, options_.cooldown, clock, random),
+      health_(urls_, options_.cooldown, options_.max_batch, clock, random),
       metrics_(metrics) {
   options_.max_batch = std::max<std::size_t>(1, options_.max_batch);
   for (std::size_t i = 0; i < health_.size(); ++i) {
@@ -104,8 +107,11 @@ JsonRpcClient::JsonRpcClient(http::Client& http, std::vector<std::string> endpoi
         {&metrics.latency("rpc_request_duration_seconds", "One HTTP exchange with an endpoint", labels),
          &metrics.gauge("rpc_endpoint_latency_seconds", "Moving average of an endpoint's response time", labels),
          &metrics.gauge("rpc_endpoint_up", "1 when the endpoint answered the last request, 0 when it did not", labels),
+         &metrics.gauge("rpc_endpoint_head", "The newest block that the endpoint reported", labels),
+         &metrics.gauge("rpc_endpoint_batch_limit", "Calls that one request to the endpoint may hold", labels),
          {}});
     endpoint_metrics_.back().up->Set(1);
+    endpoint_metrics_.back().batch_limit->Set(static_cast<double>(options_.max_batch));
   }
 }
 
@@ -171,14 +177,15 @@ awaitable<std::vector<Result<RpcValue>>> JsonRpcClient::ask(std::vector<RpcCall>
 
 awaitable<Result<JsonRpcClient::Exchange>> JsonRpcClient::exchange(std::vector<RpcCall> calls, RpcCallOptions options,
                                                                    bool as_batch) {
-  const auto first_id = next_id_;
-  next_id_ += calls.size();
-  const auto body = body_text(calls, first_id, as_batch);
   const auto candidates = options.endpoint ? std::vector{*options.endpoint} : health_.candidates();
   bool unknown = false;
   Error last = unavailable("wrong_chain", "every endpoint is on another chain");
   for (const auto endpoint : candidates) {
-    auto tried = co_await attempt(endpoint, body, first_id, calls.size(), as_batch, options);
+    if (auto doubt = co_await chain_doubt(endpoint, options)) {
+      last = std::move(*doubt).with("endpoint", health_.label(endpoint));
+      continue;
+    }
+    auto tried = co_await attempt_in_parts(endpoint, calls, as_batch, options);
     if (!tried.failure) {
       for (std::size_t i = 0; i < calls.size(); ++i) count(endpoint, calls[i], tried.outcomes[i] ? "ok" : "error");
       co_return Exchange{endpoint, std::move(tried.outcomes), unknown};
@@ -195,13 +202,47 @@ awaitable<Result<JsonRpcClient::Exchange>> JsonRpcClient::exchange(std::vector<R
   co_return fail(std::move(error));
 }
 
-awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, const std::string& body,
-                                                         std::uint64_t first_id, std::size_t count, bool as_batch,
-                                                         const RpcCallOptions& options) {
+awaitable<std::optional<Error>> JsonRpcClient::chain_doubt(std::size_t endpoint, RpcCallOptions options) {
+  if (options.any_chain || options_.chain_id == 0) co_return std::nullopt;
+  if (health_.chain_unchecked(endpoint)) {
+    const auto id = co_await check_endpoint(endpoint, options_.chain_id);
+    if (!id) co_return id.error();
+  }
+  if (!health_.status(endpoint).wrong_chain) co_return std::nullopt;
+  co_return unavailable("wrong_chain", "the endpoint is on another chain");
+}
+
+awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt_in_parts(std::size_t endpoint,
+                                                                  const std::vector<RpcCall>& calls, bool as_batch,
+                                                                  const RpcCallOptions& options) {
+  Attempt all;
+  std::span<const RpcCall> rest(calls);
+  while (!rest.empty()) {
+    const auto part = rest.first(as_batch ? std::min(rest.size(), health_.batch_limit(endpoint)) : 1);
+    // A server that refuses every batch may still answer single calls.
+    auto tried = co_await attempt(endpoint, part, as_batch && part.size() > 1, options);
+    if (tried.batch_refused && part.size() > 1) {
+      limit_batch(endpoint, part.size(), *tried.failure);
+      if (options.repeatable || !tried.sent) continue;
+    }
+    if (tried.failure) {
+      tried.sent = tried.sent || !all.outcomes.empty();
+      co_return tried;
+    }
+    std::ranges::move(tried.outcomes, std::back_inserter(all.outcomes));
+    rest = rest.subspan(part.size());
+  }
+  co_return all;
+}
+
+awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, std::span<const RpcCall> calls,
+                                                         bool as_batch, const RpcCallOptions& options) {
+  const auto first_id = next_id_;
+  next_id_ += calls.size();
   http::ClientRequest request{.method = "POST",
                               .url = urls_.at(endpoint),
                               .headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}},
-                              .body = body,
+                              .body = body_text(calls, first_id, as_batch),
                               .idempotent = options.repeatable,
                               .timeout = options.timeout.value_or(options_.timeout)};
   const auto started = std::chrono::steady_clock::now();
@@ -210,13 +251,42 @@ awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, c
   endpoint_metrics_[endpoint].duration->Observe(std::chrono::duration<double>(took).count());
   Attempt result;
   if (response) {
-    result = read(std::move(*response), first_id, count, as_batch, options);
+    result = read(std::move(*response), first_id, calls.size(), as_batch, options);
   } else {
     result.sent = http::may_have_been_sent(response.error());
+    result.batch_refused = response.error().code == "response_too_large";
     result.failure = std::move(response.error());
   }
-  record(endpoint, result, took);
+  // An endpoint that wants smaller batches is well.
+  if (!result.batch_refused || calls.size() == 1) record(endpoint, result, took);
   co_return result;
+}
+
+void JsonRpcClient::limit_batch(std::size_t endpoint, std::size_t refused, const Error& why) {
+  const auto before = health_.status(endpoint).batch_limit;
+  health_.batch_refused(endpoint, refused);
+  const auto now = health_.status(endpoint).batch_limit;
+  if (now == before) return;
+  endpoint_metrics_[endpoint].batch_limit->Set(static_cast<double>(now));
+  log::warn("RPC endpoint refused a batch and gets smaller ones; rpc.batch_size sets the size from the start", why,
+            {{"chain", options_.chain}, {"endpoint", health_.label(endpoint)}, {"calls", refused}, {"limit", now}});
+}
+
+void JsonRpcClient::note_head(std::size_t endpoint, std::int64_t number) {
+  health_.note_head(endpoint, number);
+  endpoint_metrics_[endpoint].head->Set(static_cast<double>(number));
+}
+
+void JsonRpcClient::compare_heads(const std::vector<std::optional<std::int64_t>>& heads) {
+  for (const auto endpoint : health_.compare_heads(heads)) {
+    const auto status = health_.status(endpoint);
+    const log::Fields fields{{"chain", options_.chain}, {"endpoint", status.label}, {"head", *heads[endpoint]}};
+    if (status.behind) {
+      log::warn("RPC endpoint is behind the others: it is used only when they do not answer", fields);
+    } else {
+      log::info("RPC endpoint is level with the others again", fields);
+    }
+  }
 }
 
 void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::chrono::microseconds took) {
@@ -224,7 +294,9 @@ void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::ch
   const auto before = health_.status(endpoint);
   metrics.up->Set(attempt.failure ? 0 : 1);
   if (attempt.failure) {
-    if (!health_.failed(endpoint, attempt.leave_alone)) return;
+    const bool began = health_.failed(endpoint, attempt.leave_alone);
+    if (!began) return;
+    on_health_();
     log::warn("RPC endpoint does not answer; further failures are counted but not logged", *attempt.failure,
               {{"chain", options_.chain}, {"endpoint", before.label}});
     return;
@@ -235,6 +307,7 @@ void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::ch
                                              {"endpoint", before.label},
                                              {"failures", before.consecutive_failures},
                                              {"failingMs", failing.count()}});
+    on_health_();
   }
   metrics.latency->Set(std::chrono::duration<double>(health_.status(endpoint).latency).count());
 }
@@ -251,12 +324,15 @@ JsonRpcClient::Attempt JsonRpcClient::read(http::ClientResponse response, std::u
         unavailable("http_status", fmt::format("HTTP status {}: {}", response.status, quote(response.body, 120)));
     attempt.leave_alone = retry_after(response);
     attempt.sent = response.status >= 500 || response.status == 408;  // other statuses: no call was executed
+    attempt.batch_refused = as_batch && (response.status == kTooLarge || refuses_batch(response.body));
     return attempt;
   }
   if (as_batch) {
     auto outcomes = parse_batch_reply(response.body, first_id, count);
     if (!outcomes) {
-      attempt.sent = outcomes.error().code != "batch_refused";
+      const auto& code = outcomes.error().code;
+      attempt.sent = code != "batch_refused" && code != "batch_too_large";
+      attempt.batch_refused = code == "batch_truncated" || code == "batch_too_large";
       attempt.failure = std::move(outcomes.error());
       return attempt;
     }
@@ -270,13 +346,16 @@ JsonRpcClient::Attempt JsonRpcClient::read(http::ClientResponse response, std::u
     attempt.outcomes.push_back(std::move(*outcome));
   }
   for (const auto& outcome : attempt.outcomes) {
-    if (outcome || !means_sick_endpoint(outcome.error())) continue;
-    if (options.bare_limit_is_answer && is_bare_limit(outcome.error().code, outcome.error().message)) continue;
-    attempt.failure = unavailable(
-        "endpoint_sick",
-        fmt::format("the endpoint refused: {} ({})", quote(outcome.error().message, 200), outcome.error().code));
+    if (outcome) continue;
+    const auto& [code, message, data, text] = outcome.error();
+    const bool refused = as_batch && count > 1 && refuses_batch(message);
+    if (!refused && !means_sick_endpoint(outcome.error())) continue;
+    if (!refused && options.bare_limit_is_answer && is_bare_limit(code, message)) continue;
+    const auto words = fmt::format("the endpoint refused: {} ({})", quote(message, 200), code);
+    attempt.failure = refused ? unavailable("batch_refused", words) : unavailable("endpoint_sick", words);
     attempt.leave_alone = retry_after(response);
     attempt.sent = count > 1;  // other calls of the batch may have been carried out
+    attempt.batch_refused = refused;
     break;
   }
   return attempt;
@@ -309,19 +388,41 @@ awaitable<Result<std::uint64_t>> JsonRpcClient::chain_id(RpcCallOptions options)
   co_return value->as_quantity();
 }
 
+awaitable<Result<std::uint64_t>> JsonRpcClient::check_endpoint(std::size_t endpoint, std::uint64_t expected) {
+  constexpr std::int64_t kMethodNotFound = -32601;
+  RpcCallOptions only_this;
+  only_this.endpoint = endpoint;
+  only_this.any_chain = true;
+  auto id = co_await chain_id(only_this);
+  // A relay that only takes transactions need not know the method, and a transaction names its chain.
+  if (!id && rpc_code(id.error()) == kMethodNotFound) id = expected;
+  if (!id) co_return fail(std::move(id.error()));
+  const bool wrong = *id != expected;
+  const auto before = health_.status(endpoint);
+  health_.set_wrong_chain(endpoint, wrong);
+  if (wrong && !before.wrong_chain) {
+    log::error("RPC endpoint is on another chain: it is not used",
+               {{"chain", options_.chain}, {"endpoint", before.label}, {"chainId", *id}, {"expected", expected}});
+  } else if (!wrong && before.wrong_chain) {
+    log::info("RPC endpoint is on the right chain again", {{"chain", options_.chain}, {"endpoint", before.label}});
+  }
+  on_health_();
+  co_return *id;
+}
+
 awaitable<Result<void>> JsonRpcClient::check_chain_id(std::uint64_t expected) {
+  std::vector<awaitable<Result<std::uint64_t>>> checks;
+  for (std::size_t i = 0; i < health_.size(); ++i) checks.push_back(check_endpoint(i, expected));
+  const auto ids = co_await gather(std::move(checks));
   std::string wrong;
   std::optional<Error> failure;
   bool confirmed = false;
-  for (std::size_t i = 0; i < health_.size(); ++i) {
-    RpcCallOptions only_this;
-    only_this.endpoint = i;
-    const auto id = co_await chain_id(only_this);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto& id = ids[i];
     if (!id) {
       failure = id.error();
       continue;
     }
-    health_.set_wrong_chain(i, *id != expected);
     confirmed = confirmed || *id == expected;
     if (*id != expected) wrong += fmt::format("{}{} is on chain {}", wrong.empty() ? "" : ", ", health_.label(i), *id);
   }

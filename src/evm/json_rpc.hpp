@@ -4,13 +4,18 @@
 // HTTP failed, when the reply is not JSON-RPC, or when the error in the reply is about the server (quota, overload).
 // Every other error ("execution reverted", "nonce too low") is an answer and is returned unchanged.
 //
+// Calls go only to endpoints of the chain `chain_id`: an endpoint that failed is asked for its chain id before it is
+// used again. An endpoint that refuses a batch, or answers only a part of it, gets smaller batches from then on.
+//
 // Pinned to the http::Client's loop.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +35,7 @@ namespace fencepost::evm {
 
 struct JsonRpcOptions {
   std::string chain;                          // the label in metrics and log lines
+  std::uint64_t chain_id = 0;                 // which chain the endpoints must be on; 0: any
   std::size_t max_batch = 100;                // calls in one HTTP request; more are split
   std::chrono::milliseconds timeout{10'000};  // of one attempt at one endpoint
   BackoffOptions cooldown{.initial = std::chrono::milliseconds(1'000), .cap = std::chrono::milliseconds(60'000)};
@@ -52,6 +58,8 @@ struct RpcCallOptions {
   std::optional<std::chrono::milliseconds> timeout;
   // True: an error "limit exceeded" that does not say which limit is an answer, not a quota (is_bare_limit).
   bool bare_limit_is_answer = false;
+  // True: ask also an endpoint whose chain id is unchecked or wrong.
+  bool any_chain = false;
 };
 
 // How far a failed call got.
@@ -88,13 +96,28 @@ class JsonRpcClient {
 
   // eth_chainId of one endpoint, or of the first endpoint that answers.
   awaitable<Result<std::uint64_t>> chain_id(RpcCallOptions options = {});
-  // Asks every endpoint. An endpoint on another chain is not used until a later check clears it. Errors: `wrong_chain`
-  // with the names of those endpoints, `rpc_unavailable` when none answered.
+  // Asks every endpoint, all at once. An endpoint on another chain is not used until a later check clears it. Errors:
+  // `wrong_chain` with the names of those endpoints, `rpc_unavailable` when none answered.
   awaitable<Result<void>> check_chain_id(std::uint64_t expected);
+  // The same for one endpoint; nothing when it did not answer. Logs an endpoint that is found on another chain, or on
+  // the right one again.
+  awaitable<Result<std::uint64_t>> check_endpoint(std::size_t endpoint, std::uint64_t expected);
 
+  Executor executor() const { return http_.executor(); }
   std::chrono::milliseconds timeout() const { return options_.timeout; }
   std::size_t endpoint_count() const { return health_.size(); }
   EndpointStatus endpoint_status(std::size_t index) const { return health_.status(index); }
+  // See EndpointHealth.
+  std::vector<std::size_t> candidates() const { return health_.candidates(); }
+  std::vector<std::size_t> healthy() const { return health_.healthy(); }
+  bool any_usable() const { return health_.any_usable(); }
+  std::optional<std::int64_t> highest_head() const { return health_.highest_head(); }
+  void note_head(std::size_t endpoint, std::int64_t number);
+  // Logs the endpoints that are behind now, or no longer.
+  void compare_heads(const std::vector<std::optional<std::int64_t>>& heads);
+
+  // Called after each request that changed whether an endpoint answers, and after each check of a chain id.
+  void on_health(std::function<void()> callback) { on_health_ = std::move(callback); }
 
  private:
   struct Attempt;
@@ -102,6 +125,8 @@ class JsonRpcClient {
     Metrics::Histogram* duration;
     Metrics::Gauge* latency;
     Metrics::Gauge* up;
+    Metrics::Gauge* head;
+    Metrics::Gauge* batch_limit;
     std::map<std::pair<std::string, std::string>, Metrics::Counter*> requests;  // by method and result
   };
 
@@ -110,12 +135,18 @@ class JsonRpcClient {
   // Tries the endpoints in turn. One HTTP request for all calls.
   awaitable<Result<Exchange>> exchange(std::vector<RpcCall> calls, RpcCallOptions options, bool as_batch);
   awaitable<std::vector<Result<RpcValue>>> ask(std::vector<RpcCall> calls, RpcCallOptions options, bool as_batch);
-  awaitable<Attempt> attempt(std::size_t endpoint, const std::string& body, std::uint64_t first_id, std::size_t count,
-                             bool as_batch, const RpcCallOptions& options);
+  // Why the endpoint must not be asked; nothing when it may be.
+  awaitable<std::optional<Error>> chain_doubt(std::size_t endpoint, RpcCallOptions options);
+  // As many requests as the endpoint's limit asks for, one after the other. Fails as a whole.
+  awaitable<Attempt> attempt_in_parts(std::size_t endpoint, const std::vector<RpcCall>& calls, bool as_batch,
+                                      const RpcCallOptions& options);
+  awaitable<Attempt> attempt(std::size_t endpoint, std::span<const RpcCall> calls, bool as_batch,
+                             const RpcCallOptions& options);
   // Updates the endpoint's health, and logs when it stops answering and when it answers again.
   void record(std::size_t endpoint, const Attempt& attempt, std::chrono::microseconds took);
   Attempt read(http::ClientResponse response, std::uint64_t first_id, std::size_t count, bool as_batch,
                const RpcCallOptions& options) const;
+  void limit_batch(std::size_t endpoint, std::size_t refused, const Error& why);
   std::vector<Result<RpcValue>> deliver(std::size_t endpoint, std::vector<RpcOutcome> outcomes,
                                         bool earlier_unknown) const;
   void count(std::size_t endpoint, const RpcCall& call, std::string_view result);
@@ -128,6 +159,7 @@ class JsonRpcClient {
   Metrics& metrics_;
   std::vector<EndpointMetrics> endpoint_metrics_;
   std::uint64_t next_id_ = 1;
+  std::function<void()> on_health_ = [] {};
 };
 
 }  // namespace fencepost::evm

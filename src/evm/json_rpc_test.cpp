@@ -238,11 +238,7 @@ TEST_F(JsonRpcTest, fails_over_from_failing_endpoints) {
 
 TEST_F(JsonRpcTest, fails_over_from_failed_batches) {
   const std::vector<std::pair<std::string, ScriptedNode::Answer>> cases{
-      {"one error for all", says(200, R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}})")},
-      {"missing answer",
-       [](const boost::json::value& calls) {
-         return http::Response::json(200, boost::json::array{result_for(calls.at(0), 1)});
-       }},
+      {"one error for all", says(200, R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}})")},
       {"answered twice",
        [](const boost::json::value& calls) {
          const auto answer = result_for(calls.at(0), 1);
@@ -506,6 +502,106 @@ TEST_F(JsonRpcTest, a_forwarded_batch_fails_over_and_says_when_no_endpoint_answe
   const auto none = run(alone.forward(std::move(calls)));
   ASSERT_EQ(none.size(), 2U);
   EXPECT_EQ(none[1].error().code, "rpc_unavailable");
+}
+
+// Answers batches of up to `limit` calls, and others with `refusal`.
+ScriptedNode::Answer limited(std::size_t limit, ScriptedNode::Answer refusal) {
+  return [=](const boost::json::value& request) {
+    return request.is_array() && request.as_array().size() > limit ? refusal(request) : echo(request);
+  };
+}
+
+TEST_F(JsonRpcTest, a_batch_that_is_refused_or_cut_off_is_halved_and_the_limit_remembered) {
+  const auto only_the_first = [](const boost::json::value& calls) {
+    return http::Response::json(200, boost::json::array{result_for(calls.at(0), calls.at(0).at("method"))});
+  };
+  const auto last_too_large = [](const boost::json::value& calls) {
+    boost::json::array answers;
+    for (const auto& call : calls.as_array()) answers.push_back(error_for(call, -32003, "response too large"));
+    answers[0] = result_for(calls.at(0), calls.at(0).at("method"));
+    return http::Response::json(200, answers);
+  };
+  const std::vector<std::pair<std::string, ScriptedNode::Answer>> cases{
+      {"413", says(413, "Request Entity Too Large", "text/plain")},
+      {"error", says(200, R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}})")},
+      {"error with 400", says(400, R"({"jsonrpc":"2.0","error":{"code":-32010,"message":"Batch size exceeded"}})")},
+      {"error with 429", says(429, R"({"error":"maximum batch size is 2"})")},
+      {"truncated", only_the_first},
+      {"too large a reply", last_too_large},
+  };
+  for (const auto& [name, refusal] : cases) {
+    for (const std::size_t limit : {2U, 1U}) {
+      SCOPED_TRACE(fmt::format("{}, {}", name, limit));
+      ScriptedNode node(limited(limit, refusal));
+      ScriptedNode other(echo);
+      connect({node.url(), other.url()});
+      for (int round = 0; round < 2; ++round) {
+        const auto before = node.requests();
+        const auto values = batch({"a", "b", "c", "d", "e", "f", "g"});
+        ASSERT_EQ(values.size(), 7U);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          ASSERT_TRUE(values[i]) << values[i].error().to_string();
+          EXPECT_EQ(values[i]->text(), fmt::format("\"{}\"", static_cast<char>('a' + i)));
+          EXPECT_EQ(values[i]->endpoint(), 0U);
+        }
+        if (round == 1) EXPECT_LE(node.requests() - before, 7) << "nothing is refused any more";
+      }
+      EXPECT_LE(rpc_->endpoint_status(0).batch_limit, limit + 1);
+      EXPECT_EQ(rpc_->endpoint_status(0).consecutive_failures, 0U) << "the endpoint is well";
+      EXPECT_EQ(rpc_->endpoint_status(1).batch_limit, 100U);
+      EXPECT_EQ(other.requests(), 0);
+    }
+  }
+}
+
+TEST_F(JsonRpcTest, a_refused_batch_that_is_not_repeatable_is_sent_again_only_if_no_call_was_executed) {
+  ScriptedNode refusing(limited(1, says(413, "")));
+  connect({refusing.url()});
+  for (const auto& value : batch({"a", "b"}, {.repeatable = false})) EXPECT_TRUE(value);
+  ScriptedNode truncating(limited(1, says(200, "[]")));
+  connect({truncating.url()});
+  for (const auto& value : batch({"a", "b"}, {.repeatable = false})) {
+    ASSERT_FALSE(value);
+    EXPECT_EQ(reach_of(value.error()), Reach::kUnknown);
+  }
+  EXPECT_EQ(truncating.requests(), 1);
+}
+
+TEST_F(JsonRpcTest, an_endpoint_is_asked_for_its_chain_before_it_is_used_again_after_a_failure) {
+  std::atomic<bool> down = false;
+  std::atomic<int> chain = 31337;
+  ScriptedNode moved([&](const boost::json::value& call) {
+    if (down) return http::Response::text(503, "");
+    if (call.at("method") == "eth_chainId") {
+      return http::Response::json(200, result_for(call, boost::json::string(fmt::format("0x{:x}", chain.load()))));
+    }
+    return echo(call);
+  });
+  ScriptedNode other([&](const boost::json::value& call) {
+    return call.at("method") == "eth_chainId" ? http::Response::json(200, result_for(call, "0x7a69")) : echo(call);
+  });
+  connect({moved.url(), other.url()}, {.chain_id = 31337});
+  EXPECT_EQ(call("x")->endpoint(), 0U);
+  EXPECT_EQ(moved.requests(), 2) << "its chain, and the call";
+  EXPECT_EQ(call("x")->endpoint(), 0U);
+  EXPECT_EQ(moved.requests(), 3) << "the chain is known";
+
+  // Another node answers at the same address now.
+  down = true;
+  EXPECT_EQ(call("x")->endpoint(), 1U);
+  down = false;
+  chain = 1;
+  clock_.advance(std::chrono::minutes(2));
+  EXPECT_EQ(call("x")->endpoint(), 1U);
+  EXPECT_TRUE(rpc_->endpoint_status(0).wrong_chain);
+  const auto pinned = call("x", {.endpoint = 0});
+  ASSERT_FALSE(pinned);
+  EXPECT_THAT(pinned.error().to_string(), HasSubstr("cause=wrong_chain"));
+  EXPECT_EQ(reach_of(pinned.error()), Reach::kNowhere);
+
+  chain = 31337;
+  EXPECT_TRUE(run(rpc_->check_chain_id(31337)));
+  EXPECT_EQ(call("x")->endpoint(), 0U);
 }
 
 }  // namespace

@@ -21,12 +21,12 @@ void ListedTransactions::add(const Block& block) {
   entry.prefixes.reserve(block.transactions.size());
   for (const auto& hash : block.transactions) entry.prefixes.push_back(prefix_of(hash));
   std::ranges::sort(entry.prefixes);
+  if (blocks_.size() >= kMostBlocks && !blocks_.contains(block.header.number)) blocks_.erase(blocks_.begin());
   blocks_.insert_or_assign(block.header.number, std::move(entry));
 }
 
 void ListedTransactions::keep_only(const HeaderWindow& window) {
   std::erase_if(blocks_, [&](const auto& block) { return window.contains(block.first, block.second.hash) != true; });
-  while (blocks_.size() > kMostBlocks) blocks_.erase(blocks_.begin());
 }
 
 std::optional<Listing> ListedTransactions::find(std::string_view tx_hash) const {
@@ -35,6 +35,13 @@ std::optional<Listing> ListedTransactions::find(std::string_view tx_hash) const 
     if (std::ranges::binary_search(entry.prefixes, prefix)) return Listing{number, entry.hash};
   }
   return std::nullopt;
+}
+
+std::optional<bool> ListedTransactions::lists(std::int64_t block_number, std::string_view block_hash,
+                                              std::string_view tx_hash) const {
+  const auto block = blocks_.find(block_number);
+  if (block == blocks_.end() || block->second.hash != block_hash) return std::nullopt;
+  return std::ranges::binary_search(block->second.prefixes, prefix_of(tx_hash));
 }
 
 }  // namespace fencepost::evm

@@ -24,6 +24,15 @@ TEST(listed_transactions, finds_the_block_of_a_transaction) {
   EXPECT_EQ(listed.find(hash_of(5)), std::nullopt);
 }
 
+TEST(listed_transactions, knows_what_a_block_does_not_list) {
+  ListedTransactions listed;
+  listed.add(block(7, "0xa7", "0xa6", {hash_of(1)}));
+  EXPECT_EQ(listed.lists(7, "0xa7", hash_of(1)), true);
+  EXPECT_EQ(listed.lists(7, "0xa7", hash_of(2)), false);
+  EXPECT_EQ(listed.lists(7, "0xb7", hash_of(1)), std::nullopt);
+  EXPECT_EQ(listed.lists(8, "0xa8", hash_of(1)), std::nullopt);
+}
+
 TEST(listed_transactions, replacing_a_block_removes_its_transactions) {
   ListedTransactions listed;
   listed.add(block(7, "0xa7", "0xa6", {hash_of(1)}));

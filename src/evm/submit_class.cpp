@@ -103,8 +103,8 @@ constexpr auto kWordings = std::to_array<Wording>({
     {"gasuintoverflow", SubmitClass::kInvalid},
     {"int256overflow", SubmitClass::kInvalid},
     {"cost overflow", SubmitClass::kInvalid},
-    {"exceeds the configured cap", SubmitClass::kInvalid},
-    {"fee cap exceeded", SubmitClass::kInvalid},
+    {"exceeds the configured cap", SubmitClass::kFeeCapExceeded},
+    {"fee cap exceeded", SubmitClass::kFeeCapExceeded},
     {"oversized data", SubmitClass::kInvalid},
     {"maxtxsizeexceeded", SubmitClass::kInvalid},
     {"transaction too large", SubmitClass::kInvalid},
@@ -117,7 +117,7 @@ constexpr auto kWordings = std::to_array<Wording>({
     {"notsupportedtxtype", SubmitClass::kInvalid},
     {"invalidtxtype", SubmitClass::kInvalid},
     {"not supported by the current hardfork", SubmitClass::kInvalid},
-    {"invalid sender", SubmitClass::kInvalid},
+    {"invalid sender", SubmitClass::kTransient},
     {"failedtoresolvesender", SubmitClass::kInvalid},
     {"failed to recover sender", SubmitClass::kInvalid},
     {"sender not an eoa", SubmitClass::kInvalid},
@@ -125,11 +125,11 @@ constexpr auto kWordings = std::to_array<Wording>({
     {"sender account not authorized", SubmitClass::kInvalid},
     {"invalid signature", SubmitClass::kInvalid},
     {"invalidtxsignature", SubmitClass::kInvalid},
-    {"invalid chain id", SubmitClass::kInvalid},
-    {"invalidtxchainid", SubmitClass::kInvalid},
-    {"wrong chainid", SubmitClass::kInvalid},
-    {"chainid not supported", SubmitClass::kInvalid},
-    {"chainid is required", SubmitClass::kInvalid},
+    {"invalid chain id", SubmitClass::kTransient},
+    {"invalidtxchainid", SubmitClass::kTransient},
+    {"wrong chainid", SubmitClass::kTransient},
+    {"chainid not supported", SubmitClass::kTransient},
+    {"chainid is required", SubmitClass::kTransient},
     {"signed for another chain", SubmitClass::kInvalid},
     {"replay protected", SubmitClass::kInvalid},
     {"negative value", SubmitClass::kInvalid},
@@ -209,6 +209,8 @@ std::string_view to_string(SubmitClass outcome) {
       return "underpriced";
     case SubmitClass::kFeeTooLow:
       return "fee_too_low";
+    case SubmitClass::kFeeCapExceeded:
+      return "fee_cap_exceeded";
     case SubmitClass::kInsufficientFunds:
       return "insufficient_funds";
     case SubmitClass::kIntrinsicGas:

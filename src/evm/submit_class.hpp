@@ -14,6 +14,7 @@ enum class SubmitClass {
   kNonceTooHigh,      // the endpoint requires the nonces before it first
   kUnderpriced,       // the pool has another transaction with this nonce that pays as much
   kFeeTooLow,         // the cap is under the base fee or the endpoint's minimum
+  kFeeCapExceeded,    // gas times the cap is above what the endpoint lets through: a lower cap may pass
   kInsufficientFunds,
   kIntrinsicGas,  // gas under the intrinsic cost: a retry cannot succeed
   kReverted,

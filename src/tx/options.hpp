@@ -31,9 +31,17 @@ struct ResubmitOptions {
   std::chrono::milliseconds interval{60'000};
 };
 
+// What the chain refuses whatever a transaction pays. 0: no limit.
+struct LimitOptions {
+  std::uint64_t max_gas = 16'777'216;         // of one transaction (EIP-7825)
+  std::uint64_t max_initcode_bytes = 49'152;  // of data that creates a contract (EIP-3860)
+  std::uint64_t max_tx_bytes = 131'072;       // of a signed transaction; what nodes accept into their pools
+};
+
 struct SignerOptions {
   std::optional<std::int64_t> max_in_flight;  // nullopt: the chain's setting
   std::optional<bool> shared;
+  FeeCeiling ceiling;  // in addition to the chain's: the lower one holds
 };
 
 // How the transactions of one chain are handled.
@@ -43,6 +51,7 @@ struct ChainOptions {
   ResubmitOptions resubmit;
   std::chrono::milliseconds stuck_after{600'000};
   FeeOptions fees;
+  LimitOptions limits;
   std::int64_t max_in_flight = 1;
   bool shared = false;
   std::map<std::string, SignerOptions> signers;  // by address, lowercase
@@ -50,6 +59,10 @@ struct ChainOptions {
   std::int64_t window_of(const std::string& signer) const {
     const auto it = signers.find(signer);
     return it != signers.end() && it->second.max_in_flight ? *it->second.max_in_flight : max_in_flight;
+  }
+  FeeCeiling ceiling_of(const std::string& signer) const {
+    const auto it = signers.find(signer);
+    return it == signers.end() ? fees.ceiling : fees.ceiling.tightest(it->second.ceiling);
   }
   bool is_shared(const std::string& signer) const {
     const auto it = signers.find(signer);

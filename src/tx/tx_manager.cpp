@@ -1,13 +1,18 @@
 #include "tx/tx_manager.hpp"
 
+#include <limits>
+
 #include "runtime/gather.hpp"
+#include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
 #include "runtime/worker_set.hpp"
 #include "tx/service/chain_context.hpp"
 #include "tx/service/signer_balances.hpp"
 #include "tx/workers/backlog_gauges.hpp"
 #include "tx/workers/confirmation_manager.hpp"
+#include "tx/workers/gap_watcher.hpp"
 #include "tx/workers/nonce_keeper.hpp"
+#include "tx/workers/outage_recovery.hpp"
 #include "tx/workers/promoter.hpp"
 #include "tx/workers/receipt_checker.hpp"
 #include "tx/workers/resubmitter.hpp"
@@ -17,11 +22,20 @@
 namespace fencepost::tx {
 namespace {
 
+constexpr std::size_t kHeadersToLearnFrom = 256;
+constexpr std::chrono::milliseconds kLeastFarewell{100};
+
 std::vector<std::int64_t> ids_of(const std::vector<ChainSetup>& chains) {
   std::vector<std::int64_t> ids;
   ids.reserve(chains.size());
   for (const auto& setup : chains) ids.push_back(setup.chain.id());
   return ids;
+}
+
+ChainNames names_of(const std::vector<ChainSetup>& chains) {
+  ChainNames names;
+  for (const auto& setup : chains) names[setup.chain.id()] = setup.chain.name();
+  return names;
 }
 
 }  // namespace
@@ -49,6 +63,9 @@ class TxManager::ChainWork {
     workers_.add<BacklogGauges>(context_);
     context_.wake_receipts = [this] { receipts_.wake(); };
     context_.find_listing = [this](const std::string& tx_hash) { return receipts_.listing(tx_hash); };
+    context_.expect_receipt = [this](const std::string& tx_hash, evm::Listing listing) {
+      receipts_.expect(tx_hash, std::move(listing));
+    };
     context_.on_mined = [this](std::int64_t block) { confirmations_.on_mined(block); };
     context_.wake_promoter = [&promoter = workers_.add<Promoter>(context_)](const SignerHint& hint) {
       promoter.wake(hint);
@@ -57,7 +74,13 @@ class TxManager::ChainWork {
     context_.wake_submitter = [&submitter](const SignerHint& hint) { submitter.wake(hint); };
     context_.submit = [&submitter](std::vector<DueSubmit> numbered) { submitter.add(std::move(numbered)); };
     context_.wake_resubmitter = [&resubmitter = workers_.add<Resubmitter>(context_)] { resubmitter.wake(); };
+    context_.look_for_gaps = [&gaps = workers_.add<GapWatcher>(context_)] { gaps.look_now(); };
     context_.wake_stuck_watcher = [&watcher = workers_.add<StuckWatcher>(context_)] { watcher.wake(); };
+    setup.chain.endpoints().on_change([this, &leases, &recovery = workers_.add<OutageRecovery>(context_)](
+                                          bool usable, std::chrono::milliseconds lasted) {
+      leases.set_chain_usable(context_.chain_id(), usable);
+      if (usable) recovery.on_usable(lasted);
+    });
     context_.follower.subscribe("tx", [this](const evm::ChainUpdate& update) { return on_update(update); });
   }
 
@@ -69,8 +92,9 @@ class TxManager::ChainWork {
     co_await nonces_.on_taken(std::move(taken));
   }
   awaitable<> start() {
+    const auto stored = co_await context_.evm_chain.headers().recent(context_.chain_id(), 0, kHeadersToLearnFrom);
+    context_.fee_kind.learn(stored);
     workers_.start();
-    co_return;
   }
   // May interrupt a step anywhere. That is as safe as a crash.
   awaitable<> stop() { return workers_.stop(); }
@@ -81,10 +105,18 @@ class TxManager::ChainWork {
     if (update.reorged_to) {
       context_.sent.forget_all();
       co_await confirmations_.on_reorg(*update.reorged_to);
+      context_.look_for_gaps();
     }
+    if (!update.blocks.empty()) see_head(update.blocks.back().header);
     co_await receipts_.on_blocks(update.blocks);
     if (update.missed) receipts_.on_missed();
     confirmations_.wake();
+  }
+
+  void see_head(const evm::BlockHeader& head) {
+    context_.fee_kind.see(head);
+    if (!head.gas_limit || *head.gas_limit > std::numeric_limits<std::int64_t>::max()) return;
+    context_.block_gas_limit.store(static_cast<std::int64_t>(*head.gas_limit), std::memory_order_relaxed);
   }
 
   ChainContext context_;
@@ -98,16 +130,20 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
                      const std::vector<ChainSetup>& chains)
     : parts_(parts),
       hashes_(parts.runtime.executor(0), parts.database, options.rpc.max_waiting, parts.metrics),
-      leases_(
-          parts.runtime.executor(0), parts.database, std::move(identity), lease, ids_of(chains),
-          [&keys = parts.keys](const SignerKey& key) { return keys.find(key.signer) != nullptr; }, parts.metrics),
+      leases_(parts.runtime.executor(0), parts.database, std::move(identity), lease, names_of(chains),
+              {.has = [&keys = parts.keys](const std::string& signer) { return keys.find(signer) != nullptr; },
+               .all = [&keys = parts.keys] { return keys.addresses(); }},
+              parts.metrics),
+      watch_(parts.runtime.executor(0), parts.database, lease.times, parts.metrics),
+      unled_(parts.runtime.executor(0), parts.database, ids_of(chains), cluster::longest_silence(lease.renew_interval),
+             parts.metrics),
       writer_(
           parts.runtime, parts.database, leases_, options.writer_lanes, options.writer_batch,
           [this](std::int64_t chain_id, std::vector<DueSubmit> numbered) {
             chains_.at(chain_id)->context().submit(std::move(numbered));
           },
-          parts.metrics),
-      leaders_(parts.runtime, options.forward_timeout) {
+          names_of(chains), parts.metrics),
+      leaders_(parts.runtime) {
   std::map<std::int64_t, ChainContext*> contexts;
   for (const auto& setup : chains) {
     auto work = std::make_unique<ChainWork>(parts, setup, leases_, changes_, hashes_);
@@ -117,10 +153,13 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
     contexts.emplace(setup.chain.id(), &work->context());
     chains_.emplace(setup.chain.id(), std::move(work));
   }
-  service_ = std::make_unique<TxService>(options, parts.database, contexts, parts.keys, leases_, writer_, leaders_,
-                                         changes_, parts.metrics);
-  operators_ =
-      std::make_unique<OperatorService>(parts.database, contexts, parts.keys, leases_, parts.ids, parts.metrics);
+  service_ = std::make_unique<TxService>(options, parts.database, contexts, parts.keys, leases_, watch_, writer_,
+                                         leaders_, changes_, parts.metrics);
+  operators_ = std::make_unique<OperatorService>(options, parts.database, contexts, parts.keys, leases_, watch_,
+                                                 parts.ids, parts.metrics);
+  for (auto& [id, chain] : contexts) {
+    chain->cancel_rejected = [this](Uuid tx_id, std::string why) { return cancel_rejected(tx_id, std::move(why)); };
+  }
   rpc_ = std::make_unique<RpcService>(RpcService::Parts{.service = *service_,
                                                         .hashes = hashes_,
                                                         .database = parts.database,
@@ -130,19 +169,32 @@ TxManager::TxManager(Parts parts, cluster::NodeIdentity identity, TxOptions opti
                                                         .chains = contexts},
                                       options.rpc);
   parts.listener.subscribe(
-      std::string(kLeaseChannel), [this](std::string_view) { leases_.look_for_orphans(); },
+      std::string(kLeaseChannel),
+      [this](std::string_view) {
+        leases_.look_for_orphans();
+        watch_.look_now();
+      },
       [this] { leases_.look_for_orphans(); });
 }
 
 TxManager::~TxManager() = default;
 
+awaitable<> TxManager::cancel_rejected(Uuid tx_id, std::string why) {
+  Operator who{.actor = "fencepost", .reason = "fees.fill_rejected: " + why.substr(0, 400)};
+  const auto cancelled = co_await operators_->cancel(tx_id, std::move(who));
+  if (cancelled) co_return;
+  log::warn("a rejected transaction cannot be cancelled", cancelled.error(), {{"txId", tx_id.to_string()}});
+}
+
 awaitable<> TxManager::join() {
-  co_await cluster::heartbeat(parts_.database.pool(), leases_.identity());
+  co_await leases_.register_node(parts_.database.pool());
 }
 
 awaitable<> TxManager::start() {
   writer_.start();
   hashes_.start();
+  watch_.start();
+  unled_.start();
   for (auto& [id, work] : chains_) {
     co_await on_loop(work->context().home, [one = work.get()] { return one->start(); });
   }
@@ -150,12 +202,16 @@ awaitable<> TxManager::start() {
 }
 
 awaitable<> TxManager::stop(std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
   co_await writer_.stop(limit / 2);
   for (auto& [id, work] : chains_) {
     co_await on_loop(work->context().home, [one = work.get()] { return one->stop(); });
   }
   co_await hashes_.stop();
-  co_await leases_.stop();
+  co_await watch_.stop();
+  co_await unled_.stop();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  co_await leases_.stop(std::max(left, kLeastFarewell));
 }
 
 std::vector<std::int64_t> TxManager::chain_ids() const {

@@ -16,10 +16,12 @@
 #include "tx/rpc/rpc_service.hpp"
 #include "tx/service/hash_waits.hpp"
 #include "tx/service/lease_manager.hpp"
+#include "tx/service/lease_watch.hpp"
 #include "tx/service/operator_service.hpp"
 #include "tx/service/transaction_writer.hpp"
 #include "tx/service/tx_change_signal.hpp"
 #include "tx/service/tx_service.hpp"
+#include "tx/workers/unled_gauge.hpp"
 
 #include "cluster/node_registry.hpp"
 
@@ -64,10 +66,14 @@ class TxManager {
  private:
   class ChainWork;
 
+  awaitable<> cancel_rejected(Uuid tx_id, std::string why);
+
   Parts parts_;
   TxChangeSignal changes_;
   HashWaits hashes_;
   LeaseManager leases_;
+  LeaseWatch watch_;
+  UnledGauge unled_;
   std::map<std::int64_t, std::unique_ptr<ChainWork>> chains_;
   TransactionWriter writer_;
   LeaderClient leaders_;

@@ -55,6 +55,8 @@ Block read_block(ondemand::object object) {
     } else if (key == "baseFeePerGas") {
       members.saw("baseFeePerGas");
       if (!value.is_null()) header.base_fee = uint256_of(value, key);
+    } else if (key == "gasLimit") {
+      if (!value.is_null()) header.gas_limit = uint256_of(value, key);
     } else if (key == "logsBloom") {
       members.saw("logsBloom");
       if (value.get_string().get(bloom) != simdjson::SUCCESS) bloom = {};
@@ -130,6 +132,8 @@ TransactionInfo read_transaction(ondemand::object object) {
     } else if (key == "input") {
       members.saw("input");
       info.data = data_of(value, key);
+    } else if (key == "gas") {
+      info.gas = uint256_of(value, key);
     } else if (key == "blockHash") {
       members.saw("blockHash");
       if (!value.is_null()) info.block_hash = hash_of(value, key);
@@ -205,6 +209,7 @@ Result<FeeHistory> parse_fee_history(const RpcValue& value) {
   return parse(value.text(), "a fee history", [](ondemand::document& document) {
     FeeHistory history;
     Members members{"baseFeePerGas", "reward"};
+    std::vector<bool> empty;  // blocks without transactions, where the endpoint says so
     auto fields = document.get_object().value();
     for (auto field : fields) {
       const std::string_view key = field.unescaped_key().value();
@@ -218,6 +223,14 @@ Result<FeeHistory> parse_fee_history(const RpcValue& value) {
           any = true;
         }
         if (!any) throw BadShape{"baseFeePerGas is empty"};
+      } else if (key == "gasUsedRatio") {
+        if (member.is_null()) continue;
+        auto ratios = member.get_array().value();
+        for (auto ratio : ratios) {
+          double used = 1;
+          if (ratio.get_double().get(used) != simdjson::SUCCESS) used = 1;
+          empty.push_back(used == 0);
+        }
       } else if (key == "reward") {
         members.saw("reward");
         auto blocks = member.get_array().value();
@@ -233,6 +246,13 @@ Result<FeeHistory> parse_fee_history(const RpcValue& value) {
       }
     }
     members.check();
+    // An empty block has a reward of 0, which says nothing about what the chain asks.
+    std::size_t place = 0;
+    std::erase_if(history.tips, [&](const Uint256& tip) {
+      const bool in_empty = place < empty.size() && empty[place];
+      ++place;
+      return in_empty && tip == 0;
+    });
     return history;
   });
 }

@@ -277,6 +277,17 @@ TEST(block_reply, a_fee_history_is_read) {
                      {"baseFeePerGas", "reward"}, parse_fee_history);
 }
 
+TEST(block_reply, the_zero_rewards_of_empty_blocks_are_left_out) {
+  const boost::json::array none{"0x0"}, some{"0x3"};
+  boost::json::object json{
+      {"baseFeePerGas", {"0x5", "0x6", "0x7", "0x8"}}, {"gasUsedRatio", {0, 0.0, 0.2}}, {"reward", {none, some, none}}};
+  EXPECT_THAT(parse_fee_history(value(json))->tips, ElementsAre(Uint256(3), Uint256(0)));
+  json.erase("gasUsedRatio");
+  EXPECT_THAT(parse_fee_history(value(json))->tips, ElementsAre(Uint256(0), Uint256(3), Uint256(0)));
+  json["gasUsedRatio"] = nullptr;
+  EXPECT_TRUE(parse_fee_history(value(json)));
+}
+
 TEST(block_reply, single_values_are_checked) {
   EXPECT_EQ(parse_uint256_result(RpcValue("\"0x1f\"")), Uint256(31));
   EXPECT_EQ(parse_int64_result(RpcValue("\"0x7fffffffffffffff\"")), std::numeric_limits<std::int64_t>::max());

@@ -163,8 +163,9 @@ Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64
       const auto answer = read_answer(document.get_object().value());
       if (!answer.error) throw BadReply{"expected an array of answers to a batch, got one answer"};
       const auto error = read_error(*answer.error);
-      return fail(unavailable("batch_refused", fmt::format("the server refused the batch: {} ({})",
-                                                           quote(error.message, 200), error.code)));
+      const auto words = fmt::format("the server refused the batch: {} ({})", quote(error.message, 200), error.code);
+      if (refuses_batch(error.message)) return fail(unavailable("batch_too_large", words));
+      return fail(unavailable("batch_refused", words));
     }
     std::vector<std::optional<RpcOutcome>> slots(count);
     auto elements = document.get_array().value();
@@ -180,7 +181,7 @@ Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64
     std::vector<RpcOutcome> outcomes;
     outcomes.reserve(count);
     for (auto& slot : slots) {
-      if (!slot) throw BadReply{"a call of the batch is not answered"};
+      if (!slot) return fail(unavailable("batch_truncated", "a call of the batch is not answered"));
       outcomes.push_back(std::move(*slot));
     }
     return outcomes;
@@ -235,14 +236,21 @@ bool means_sick_endpoint(const RpcError& error) {
   // About the call, not about the server: another server would refuse it too.
   if (refuses_range(error.message, error.data)) return false;
   constexpr std::array<std::string_view, 2> kAboutTheCall{"gas", "revert"};
-  std::string message = error.message;
-  std::ranges::transform(message, message.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto message = lowercase(error.message);
   const auto says = [&](std::string_view phrase) { return message.find(phrase) != std::string::npos; };
   if (std::ranges::any_of(kAboutTheCall, says)) return false;
   constexpr std::int64_t kLimitExceeded = -32005;
   constexpr std::int64_t kResourceUnavailable = -32002;
   return error.code == kLimitExceeded || error.code == kResourceUnavailable || error.code == 429 ||
          std::ranges::any_of(kSick, says);
+}
+
+bool refuses_batch(std::string_view message) {
+  constexpr std::array<std::string_view, 5> kTooLarge{"response too large", "response size", "request entity too large",
+                                                      "payload too large", "too many calls"};
+  const auto text = lowercase(message);
+  if (text.contains("revert")) return false;  // a contract's own words may follow
+  return text.contains("batch") || std::ranges::any_of(kTooLarge, [&](auto phrase) { return text.contains(phrase); });
 }
 
 }  // namespace fencepost::evm

@@ -59,12 +59,16 @@ using RpcOutcome = std::expected<RpcValue, RpcError>;
 // spare capacity that simdjson needs. Errors: `bad_reply` when the body is not an answer to this call.
 Result<RpcOutcome> parse_single_reply(std::string& body, std::uint64_t id);
 
-// The answers to the calls first_id … first_id + count - 1, sorted by id. Errors: `bad_reply` when one is missing,
-// given twice, unexpected or malformed; `batch_refused` when the server returned one error for the whole batch.
+// The answers to the calls first_id … first_id + count - 1, sorted by id. Errors: `batch_truncated` when one is
+// missing; `bad_reply` when one is given twice, unexpected or malformed; when the server returned one error for the
+// whole batch, `batch_too_large` (refuses_batch) or `batch_refused`.
 Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64_t first_id, std::size_t count);
 
 // Whether the error is about the server (quota, overload) rather than about the call, so that another server may
 // succeed.
 bool means_sick_endpoint(const RpcError& error);
+
+// Whether the message refuses a batch as such: too many calls in it, too large a reply, or no batches at all.
+bool refuses_batch(std::string_view message);
 
 }  // namespace fencepost::evm

@@ -134,8 +134,8 @@ TEST(rpc_reply, a_batch_with_missing_or_unexpected_answers_is_an_error) {
     std::string name, body, code;
   };
   for (const auto& [name, text, code] : std::vector<Case>{
-           {"missing", fmt::format("[{}]", ok(1, "1")), "bad_reply"},
-           {"empty", "[]", "bad_reply"},
+           {"missing", fmt::format("[{}]", ok(1, "1")), "batch_truncated"},
+           {"empty", "[]", "batch_truncated"},
            {"twice", fmt::format("[{},{},{}]", ok(1, "1"), ok(1, "1"), ok(2, "1")), "bad_reply"},
            {"unknown", fmt::format("[{},{},{}]", ok(1, "1"), ok(2, "1"), ok(3, "1")), "bad_reply"},
            {"below", fmt::format("[{},{}]", ok(0, "1"), ok(1, "1")), "bad_reply"},
@@ -143,6 +143,8 @@ TEST(rpc_reply, a_batch_with_missing_or_unexpected_answers_is_an_error) {
            {"nested", fmt::format("[[{},{}]]", ok(1, "1"), ok(2, "1")), "bad_reply"},
            {"one answer", ok(1, "1"), "bad_reply"},
            {"one error", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}})",
+            "batch_too_large"},
+           {"another error", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}})",
             "batch_refused"}}) {
     SCOPED_TRACE(name);
     std::string body = text;

@@ -10,6 +10,7 @@
 #include "base/uuid.hpp"
 #include "outbox/feed/event_domain.hpp"
 #include "tx/model/lease.hpp"
+#include "tx/model/state.hpp"
 
 namespace fencepost::tx {
 
@@ -22,7 +23,9 @@ enum class TxEvent {
   kConfirmed,
   kFailed,
   kStuck,
+  kResumed,
   kFinalityViolated,
+  kReopened,
 };
 
 inline constexpr auto kTxEvents = name_table<TxEvent>({
@@ -34,11 +37,17 @@ inline constexpr auto kTxEvents = name_table<TxEvent>({
     {TxEvent::kConfirmed, "TxConfirmed", "The transaction is final and succeeded."},
     {TxEvent::kFailed, "TxFailed", "The use of the nonce is final, and the payload was not carried out."},
     {TxEvent::kStuck, "TxStuck", "The transaction waits for an operator or for the chain."},
+    {TxEvent::kResumed, "TxResumed", "The transaction is no longer stuck, and has not ended."},
     {TxEvent::kFinalityViolated, "TxFinalityViolated", "A reorganization undid a transaction that had ended."},
+    {TxEvent::kReopened, "TxReopened", "An operator sends again what a reorganization undid, or cancels it."},
 });
 
 // The JSON of an event about a transaction: {"txId", "chainId", "signer", …more}.
 std::string event_json(const SignerKey& key, const Uuid& tx_id, boost::json::object more = {});
+
+// TxResumed for a step from STUCK to `to`. Each TxStuck is followed by it, unless the transaction ends.
+std::string resumed_json(const SignerKey& key, const Uuid& tx_id, std::int64_t nonce, TxState to,
+                         const std::string& why);
 
 // What the log's readers must know about these events.
 outbox::EventDomain event_domain();

@@ -49,6 +49,38 @@ TEST(fees, a_cap_without_a_tip_gets_the_quoted_one_as_far_as_it_allows) {
   EXPECT_EQ(price({.max_fee_per_gas = 5}, kQuote, {}), Fees(DynamicFees{5, 5}));
 }
 
+TEST(fees, a_ceiling_lowers_the_cap_as_far_as_the_next_block_allows) {
+  EXPECT_EQ(price({}, kQuote, {}, Uint256(500)), Fees(DynamicFees{407, 7}));
+  EXPECT_EQ(price({}, kQuote, {}, Uint256(150)), Fees(DynamicFees{150, 7}));
+  EXPECT_EQ(price({}, kQuote, {}, Uint256(107)), Fees(DynamicFees{107, 7}));
+  EXPECT_EQ(price({}, kLegacyQuote, {}, Uint256(50)), Fees(LegacyFees{50}));
+}
+
+TEST(fees, fees_above_the_ceiling_are_refused) {
+  const auto refused = [](const Payload& payload, const FeeQuote& quote, const FeeOptions& options, int ceiling) {
+    const auto fees = price(payload, quote, options, Uint256(ceiling));
+    return fees ? "" : fees.error().code;
+  };
+  EXPECT_EQ(refused({}, kQuote, {}, 106), "fee_above_ceiling");
+  EXPECT_EQ(refused({}, kLegacyQuote, {}, 49), "fee_above_ceiling");
+  EXPECT_EQ(refused({}, kQuote, {.fixed = DynamicFees{30, 3}}, 29), "fee_above_ceiling");
+  EXPECT_EQ(refused({.gas_price = 9}, kQuote, {}, 8), "fee_above_ceiling");
+  EXPECT_EQ(refused({.max_fee_per_gas = 9}, kQuote, {}, 8), "fee_above_ceiling");
+  EXPECT_EQ(refused({.max_fee_per_gas = 9}, kQuote, {}, 9), "");
+}
+
+TEST(fees, the_tightest_ceiling_holds) {
+  const FeeCeiling chain{.max_fee_per_gas = 100, .max_total_fee = {}};
+  const FeeCeiling signer{.max_fee_per_gas = 200, .max_total_fee = 1000};
+  EXPECT_EQ(chain.tightest(signer), (FeeCeiling{.max_fee_per_gas = 100, .max_total_fee = 1000}));
+  EXPECT_EQ(chain.tightest({}), chain);
+  EXPECT_EQ(chain.per_gas(50), Uint256(100));
+  EXPECT_EQ(chain.tightest(signer).per_gas(50), Uint256(20));
+  EXPECT_EQ(chain.tightest(signer).per_gas(5), Uint256(100));
+  EXPECT_EQ(FeeCeiling{}.per_gas(50), std::nullopt);
+  EXPECT_EQ((FeeCeiling{.max_fee_per_gas = {}, .max_total_fee = kLargest}.per_gas(1)), kLargest);
+}
+
 TEST(fees, a_quote_that_overflows_is_refused) {
   const Uint256 quarter = kLargest / 4;
   EXPECT_EQ(price({}, {.next_base_fee = quarter, .tip = 3}, {}), Fees(DynamicFees{kLargest, 3}));

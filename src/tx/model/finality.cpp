@@ -120,6 +120,7 @@ Decision decide_unmined(const OpenTx& tx, const Foreign& foreign) {
   if (!tx.taken_by_foreign || tx.state != TxState::kStuck) {
     return {Verdict::kStuckForeign, foreign.inclusion, "a transaction that is not ours has taken the nonce"};
   }
+  if (!foreign.inclusion) return wait("not known which transaction has taken the nonce");
   if (!foreign.final) return wait("taken by a transaction that is not ours, not final");
   return {Verdict::kConsumedElsewhere, foreign.inclusion,
           "a transaction that is not ours has taken the nonce, and is final"};
@@ -146,7 +147,10 @@ Decision decide(const OpenTx& tx, const ChainFacts& facts) {
   if (now && kind_of(tx, *now) != AttemptKind::kExternal) {
     return {Verdict::kMined, now, fmt::format("receipt in block {}", now->block_number)};
   }
-  if (!now && facts.listed_block) return decide_listed(tx, *facts.listed_block);
+  if (now && (facts.listed_block || (facts.nonce && facts.nonce->own_mined > 0))) {
+    return wait("a transaction of another sender and one of ours at one nonce: not one view of one chain");
+  }
+  if (facts.listed_block) return decide_listed(tx, *facts.listed_block);
   const auto foreign = look_for_foreign(tx, facts, now);
   return tx.external ? decide_external(tx, foreign) : decide_unmined(tx, foreign);
 }

@@ -13,8 +13,10 @@
 //   - A missing fact decides nothing. Contradictory facts count as missing.
 //   - An end with a receipt is decided by the stored receipt, while its block is final and on the node's own branch.
 //     A receipt that was just found is only stored.
-//   - An end without a receipt (nonce_consumed_elsewhere) takes two rounds of facts; the first round makes it STUCK. A
-//     block on the node's own branch that lists one of our attempts is a veto: its receipt is only late.
+//   - nonce_consumed_elsewhere needs the transaction that took the nonce: an external attempt that is found on the own
+//     branch, in a final block. A count of used nonces makes a transaction STUCK, but never ends it. (An external row
+//     has no caller, and there a final count is enough.) A block on the node's own branch that lists one of our
+//     attempts is a veto: its receipt is only late.
 //
 // Requires:
 //   - `mined_is_canonical`, `final_number` and the branch of `found` come from one walk along parent hashes from the
@@ -70,7 +72,8 @@ struct OpenTx {
 struct NonceFacts {
   std::int64_t at_head = 0;  // transaction count, latest
   // Transaction count at ChainFacts::final_number. Set only if the endpoint has the own branch's block at that height,
-  // also while it answers for the receipts: then its receipts cover everything up to that block.
+  // also while it answers for the receipts: then its receipts cover everything up to that block. A count at an earlier
+  // block of that branch is as good: counts only grow. Needed only for external rows.
   std::optional<std::int64_t> at_final;
   // How many of our attempts (all but external ones) the endpoint has a receipt for or reports to be in a block, on any
   // branch. An attempt off the node's own branch is not in ChainFacts::found, but it explains the count.

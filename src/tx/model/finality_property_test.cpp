@@ -43,7 +43,10 @@ class Simulation {
     };
     for (int i = 0; i < 8; ++i) (this->*kEvents[dice_.below(kEvents.size())])();
     for (int i = 0; i < 3; ++i) {
-      if (auto* row = any_open()) apply(*row, gather(*row, 15, true));
+      if (auto* row = any_open()) {
+        if (dice_.chance(30)) name_taker(*row);
+        apply(*row, gather(*row, 15, true));
+      }
     }
   }
 
@@ -56,7 +59,10 @@ class Simulation {
     own_ = endpoint_ = chain_.head();
     for (auto& row : rows_) {
       // STUCK by a false alarm, tracking, mined, ended: no row has more steps left.
-      for (int i = 0; i < 5 && !kManagedTx.terminal(row.tx.state); ++i) apply(row, gather(row, 0, false));
+      for (int i = 0; i < 5 && !kManagedTx.terminal(row.tx.state); ++i) {
+        name_taker(row);
+        apply(row, gather(row, 0, false));
+      }
       EXPECT_TRUE(kManagedTx.terminal(row.tx.state)) << "nonce " << row.tx.nonce << " has not ended";
     }
   }
@@ -151,6 +157,15 @@ class Simulation {
     if (known || kManagedTx.terminal(row.tx.state)) return;
     const bool ours = !row.tx.external && dice_.chance(50);
     row.tx.attempts.push_back({other.hash, ours ? AttemptKind::kRecorded : AttemptKind::kExternal});
+  }
+
+  // The worker searches the own branch for the transaction that took the nonce.
+  void name_taker(Row& row) {
+    const auto place = stub::locate(own_, [&](const auto& one) { return one.nonce == row.tx.nonce; });
+    if (place.block == nullptr) return;
+    const auto& hash = place.transaction->hash;
+    const bool known = std::ranges::find(row.tx.attempts, hash, &Attempt::hash) != row.tx.attempts.end();
+    if (!known) row.tx.attempts.push_back({hash, AttemptKind::kExternal});
   }
 
   void add_attempt(Row& row, AttemptKind kind) {

@@ -156,10 +156,22 @@ TEST(finality, a_nonce_taken_by_another_sender_is_stuck_until_that_is_final) {
     EXPECT_EQ(state_after(state, decision.verdict), TxState::kStuck);
   }
   EXPECT_EQ(decide(taken(), nonces(8, 7)).verdict, Verdict::kWait);
-  const auto decision = decide(taken(), nonces(8, 8));
+  EXPECT_EQ(decide(taken(), nonces(8, 8)).verdict, Verdict::kWait) << "the transaction is not known";
+  auto named = nonces(8, 8);
+  named.found = found("0xe", 100).found;
+  const auto decision = decide(taken(), named);
   EXPECT_EQ(decision.verdict, Verdict::kConsumedElsewhere);
-  EXPECT_EQ(decision.inclusion, std::nullopt);
+  EXPECT_EQ(decision.inclusion, named.found.front());
   EXPECT_EQ(failure_reason(decision.verdict), SubState::kNonceConsumedElsewhere);
+}
+
+TEST(finality, a_transaction_of_another_sender_beside_one_of_ours_decides_nothing) {
+  auto mined_too = nonces(8, 8, 1);
+  mined_too.found = found("0xe", 100).found;
+  EXPECT_EQ(decide(taken(), mined_too).verdict, Verdict::kWait);
+  auto listed_too = found("0xe", 100);
+  listed_too.listed_block = 100;
+  EXPECT_EQ(decide(taken(), listed_too).verdict, Verdict::kWait);
 }
 
 TEST(finality, a_known_foreign_hash_is_evidence_by_itself) {

@@ -20,7 +20,7 @@ struct ManagedTx {
   SignerKey key;
   std::optional<std::string> request_id;
   std::int64_t creation_seq = 0;
-  std::optional<std::int64_t> nonce;
+  std::optional<std::int64_t> nonce;  // none: CREATED, or its nonce was released
   boost::json::value payload;
   std::int64_t gas_limit = 0;
   std::optional<std::string> tx_hash;
@@ -39,7 +39,8 @@ struct ManagedTx {
   std::optional<std::int64_t> fencing_token;
   TimePoint created_at;
   TimePoint updated_at;
-  std::optional<Uuid> blocked_by;  // the stuck transaction at a lower nonce; only where a query asks for it
+  // The transaction at a lower nonce that is STUCK or whose broadcasts fail; only where a query asks for it.
+  std::optional<Uuid> blocked_by;
 
   bool mined() const { return receipt_block.has_value(); }
 };

@@ -50,15 +50,33 @@ std::optional<std::uint64_t> read_gas(const JsonReader& in) {
   return static_cast<std::uint64_t>(gas);
 }
 
+// What Ethereum clients put into a transaction.
+constexpr JsonReader::Hint kHints[] = {
+    {"gasLimit", R"(did you mean "gas"?)"},
+    {"input", R"(did you mean "data"?)"},
+    {"nonce", "Fencepost assigns the nonce: leave it out"},
+    {"from", "the sender is `signer`, beside the payload"},
+    {"chainId", "it belongs beside the payload"},
+    {"type", "the type follows from the fees: leave it out"},
+    {"accessList", "access lists are not supported: leave it out"},
+    {"authorizationList", "transactions that set code are not supported: leave it out"},
+    {"maxFeePerBlobGas", "blobs are not supported: leave it out"},
+    {"blobs", "blobs are not supported: leave it out"},
+};
+
 Payload read_members(const JsonReader& in) {
-  in.reject_unknown({"to", "value", "data", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"});
+  in.reject_unknown({"to", "value", "data", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas",
+                     "feeCeilingPerGas", "feeCeilingTotal"},
+                    kHints);
   return {.to = read_address(in.field("to")),
           .value = read_amount(in.field("value")),
           .data = read_data(in.field("data")),
           .gas = read_gas(in.field("gas")),
           .gas_price = read_amount(in.field("gasPrice")),
           .max_fee_per_gas = read_amount(in.field("maxFeePerGas")),
-          .max_priority_fee_per_gas = read_amount(in.field("maxPriorityFeePerGas"))};
+          .max_priority_fee_per_gas = read_amount(in.field("maxPriorityFeePerGas")),
+          .fee_ceiling_per_gas = read_amount(in.field("feeCeilingPerGas")),
+          .fee_ceiling_total = read_amount(in.field("feeCeilingTotal"))};
 }
 
 Bytes data_bytes(const Payload& payload) {
@@ -104,6 +122,8 @@ std::string Payload::canonical() const {
   append_member(out, "gasPrice", gas_price);
   append_member(out, "maxFeePerGas", max_fee_per_gas);
   append_member(out, "maxPriorityFeePerGas", max_priority_fee_per_gas);
+  append_member(out, "feeCeilingPerGas", fee_ceiling_per_gas);
+  append_member(out, "feeCeilingTotal", fee_ceiling_total);
   return out += '}';
 }
 

@@ -1,6 +1,7 @@
 // The `payload` of a create: the transaction that a caller asks for, before any defaults.
 //
-//   {"to": "0x…", "value": "1000", "data": "0x…", "gas": 21000, "maxFeePerGas": "…", "maxPriorityFeePerGas": "…"}
+//   {"to": "0x…", "value": "1000", "data": "0x…", "gas": 21000, "maxFeePerGas": "…", "maxPriorityFeePerGas": "…",
+//    "feeCeilingPerGas": "…", "feeCeilingTotal": "…"}
 //
 // Every member may be absent, and no default replaces an absent member: a request without `gas` differs from one with
 // "gas: 21000". The canonical form has the members in a fixed order, numbers as decimal strings, and addresses and data
@@ -30,6 +31,9 @@ struct Payload {
   std::optional<Uint256> gas_price;
   std::optional<Uint256> max_fee_per_gas;
   std::optional<Uint256> max_priority_fee_per_gas;
+  // The most that Fencepost may offer for this transaction: per gas, and times its gas limit.
+  std::optional<Uint256> fee_ceiling_per_gas;
+  std::optional<Uint256> fee_ceiling_total;
 
   // Compact JSON, as stored in managed_tx.payload.
   std::string canonical() const;

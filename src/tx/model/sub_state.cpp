@@ -15,6 +15,8 @@ SubState sub_state_of(evm::SubmitClass answer) {
       return SubState::kUnderpriced;
     case evm::SubmitClass::kFeeTooLow:
       return SubState::kFeeTooLow;
+    case evm::SubmitClass::kFeeCapExceeded:
+      return SubState::kFeeCapExceeded;
     case evm::SubmitClass::kInsufficientFunds:
       return SubState::kInsufficientFunds;
     case evm::SubmitClass::kIntrinsicGas:

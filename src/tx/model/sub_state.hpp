@@ -11,6 +11,7 @@ enum class SubState {
   kExternal,
   kGapFill,
   kFeesUnknown,
+  kFeeAboveCeiling,
   kNoDynamicFees,
   kSignerUnavailable,
   kBadTransaction,
@@ -18,6 +19,7 @@ enum class SubState {
   kNonceTooHigh,
   kUnderpriced,
   kFeeTooLow,
+  kFeeCapExceeded,
   kInsufficientFunds,
   kIntrinsicGas,
   kInvalid,
@@ -33,6 +35,8 @@ enum class SubState {
   kReverted,
   kCancelledByOperator,
   kNonceConsumedElsewhere,
+  kRejected,
+  kGivenUp,
   kFinalityViolated,
 };
 
@@ -43,17 +47,20 @@ inline constexpr auto kSubStates = name_table<SubState>({
     {SubState::kGapFill, "gap_fill", "An operator's self-transfer at a nonce that no transaction had."},
     // ALLOCATED and waiting for a retry, or STUCK before the first broadcast.
     {SubState::kFeesUnknown, "fees_unknown", "Waits: no endpoint says what a transaction costs."},
+    {SubState::kFeeAboveCeiling, "fee_above_ceiling", "Waits: the chain asks more than the ceiling allows."},
     {SubState::kNoDynamicFees, "no_dynamic_fees", "The caller gave maxFeePerGas, and the chain has no base fee."},
-    {SubState::kSignerUnavailable, "signer_unavailable", "Waits: this node has no key for the signer."},
+    {SubState::kSignerUnavailable, "signer_unavailable",
+     "Waits: no live node has the key of the signer, or the key cannot be used."},
     {SubState::kBadTransaction, "bad_transaction", "The signer refuses to sign it."},
     // The endpoints' answer to a broadcast, named as evm::SubmitClass.
     {SubState::kNonceTooLow, "nonce_too_low", "The endpoint says that the nonce is used up."},
     {SubState::kNonceTooHigh, "nonce_too_high", "The endpoint requires the lower nonces first."},
     {SubState::kUnderpriced, "underpriced", "Another transaction at this nonce pays as much."},
     {SubState::kFeeTooLow, "fee_too_low", "The fee cap is under what the chain or the endpoint asks."},
+    {SubState::kFeeCapExceeded, "fee_cap_exceeded", "Gas times the fee cap is above what the endpoint lets through."},
     {SubState::kInsufficientFunds, "insufficient_funds", "The signer's balance does not cover value and fees."},
     {SubState::kIntrinsicGas, "intrinsic_gas", "Its gas is under the intrinsic cost."},
-    {SubState::kInvalid, "invalid", "The endpoint calls it malformed, or meant for another chain."},
+    {SubState::kInvalid, "invalid", "Every endpoint calls it malformed, or above a limit of the chain."},
     {SubState::kTransient, "transient", "The endpoint could not accept it at the moment."},
     {SubState::kUnknown, "unknown", "The endpoint's answer does not say whether it was accepted."},
     // TRACKING.
@@ -70,6 +77,9 @@ inline constexpr auto kSubStates = name_table<SubState>({
     {SubState::kCancelledByOperator, "cancelled_by_operator", "The operator's cancel is final."},
     {SubState::kNonceConsumedElsewhere, "nonce_consumed_elsewhere",
      "Another sender's transaction at its nonce is final."},
+    {SubState::kRejected, "rejected", "It can never be sent, and no endpoint has it; its nonce was released."},
+    {SubState::kGivenUp, "given_up",
+     "An operator moved the signer's cursor below its nonce, which no endpoint knew it to use."},
     // CONFIRMED or FAILED_FINAL.
     {SubState::kFinalityViolated, "finality_violated",
      "A reorganization undid its block after the transaction had ended."},

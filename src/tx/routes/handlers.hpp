@@ -27,8 +27,10 @@ awaitable<http::Response> get_tx_events(http::Request& request, RoutesParts part
 awaitable<http::Response> rebroadcast_tx(http::Request& request, RoutesParts parts);
 awaitable<http::Response> record_tx_hash(http::Request& request, RoutesParts parts);
 awaitable<http::Response> cancel_tx(http::Request& request, RoutesParts parts);
+awaitable<http::Response> resend_tx(http::Request& request, RoutesParts parts);
 awaitable<http::Response> fill_nonce(http::Request& request, RoutesParts parts);
 awaitable<http::Response> accept_reconcile(http::Request& request, RoutesParts parts);
+awaitable<http::Response> reset_cursor(http::Request& request, RoutesParts parts);
 
 // signer_routes.cpp
 awaitable<http::Response> get_signers(http::Request& request, RoutesParts parts);

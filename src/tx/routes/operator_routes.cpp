@@ -66,6 +66,10 @@ awaitable<Response> cancel_tx(Request& request, Parts parts) {
   return act_on_tx<&OperatorService::cancel>(request, parts);
 }
 
+awaitable<Response> resend_tx(Request& request, Parts parts) {
+  return act_on_tx<&OperatorService::resend>(request, parts);
+}
+
 awaitable<Response> record_tx_hash(Request& request, Parts parts) {
   const auto body = read_act(request, {"txHash", "reason"});
   const JsonReader in(body);
@@ -97,6 +101,22 @@ awaitable<Response> accept_reconcile(Request& request, Parts parts) {
   const auto next_nonce = co_await parts.manager.operators().accept_reconcile(*key, std::move(who));
   if (!next_nonce) co_return Response::problem(next_nonce.error(), request);
   co_return Response::json(200, {{"chainId", key->chain_id}, {"signer", key->signer}, {"nextNonce", *next_nonce}});
+}
+
+awaitable<Response> reset_cursor(Request& request, Parts parts) {
+  const auto body = read_act(request, {"chainId", "nextNonce", "reason"});
+  const JsonReader in(body);
+  const auto next_nonce = in.field("nextNonce").int64(0, std::numeric_limits<std::int64_t>::max() - 1);
+  auto who = operator_of(request, in);
+  const auto key = named_signer(request, in, parts);
+  if (!key) co_return Response::problem(key.error(), request);
+  const auto reset = co_await parts.manager.operators().reset_cursor(*key, next_nonce, std::move(who));
+  if (!reset) co_return Response::problem(reset.error(), request);
+  co_return Response::json(200, {{"chainId", key->chain_id},
+                                 {"signer", key->signer},
+                                 {"nextNonce", reset->next_nonce},
+                                 {"givenUp", reset->given_up},
+                                 {"released", reset->released}});
 }
 
 }  // namespace fencepost::tx

@@ -30,16 +30,19 @@ json::value text_or_null(const std::string& text) {
 }
 
 json::object to_json(const SignerView& signer, bool has_key) {
-  return {{"chainId", signer.key.chain_id},
-          {"signer", signer.key.signer},
-          {"hasKey", has_key},
-          {"leader", text_or_null(signer.leader)},
-          {"fencingToken", signer.fencing_token},
-          {"nextNonce", optional_json(signer.next_nonce)},
-          {"chainNonce", optional_json(signer.chain_nonce)},
-          {"needsReconcile", signer.needs_reconcile},
-          {"counts", signer.counts},
-          {"oldestOpen", time_json(signer.oldest_open)}};
+  return {
+      {"chainId", signer.key.chain_id},
+      {"signer", signer.key.signer},
+      {"hasKey", has_key},
+      {"leader", text_or_null(signer.leader)},
+      {"fencingToken", signer.fencing_token},
+      {"nextNonce", optional_json(signer.next_nonce)},
+      {"chainNonce", optional_json(signer.chain_nonce)},
+      {"needsReconcile", signer.reason.has_value()},
+      {"reconcileReason", signer.reason ? json::value(kReconcileReasons.name(*signer.reason)) : json::value(nullptr)},
+      {"gapNonce", optional_json(signer.gap_nonce)},
+      {"counts", signer.counts},
+      {"oldestOpen", time_json(signer.oldest_open)}};
 }
 
 // Adds the signers of this node's keys that were never used: the database lists only signers that were.

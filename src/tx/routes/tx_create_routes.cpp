@@ -17,11 +17,10 @@ Result<CreateTx> prepare(const JsonReader& in, std::optional<std::string> key, c
                          const RoutesParts& parts) {
   auto body = read_create(in, parts.manager.service().options().request_id_required && !key);
   body.request_id = http::one_key(std::move(key), std::move(body.request_id), "requestId");
-  const auto chain_id = parts.manager.service().resolve_chain(body.chain_id);
+  const auto chain_id = parts.manager.service().name_chain(body.chain_id);
   if (!chain_id) return fail(chain_id.error());
   // Check the permission first, so that a caller without it does not learn which signers exist.
   if (auto allowed = check_allowed(*request.principal(), body.signer); !allowed) return fail(allowed.error());
-  if (auto known = parts.manager.service().check_signer(body.signer); !known) return fail(known.error());
   return CreateTx{.tx_id = {},
                   .key = {*chain_id, std::move(body.signer)},
                   .request_id = std::move(body.request_id),

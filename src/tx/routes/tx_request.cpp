@@ -21,6 +21,20 @@ using http::Request;
 using http::required_parameter;
 
 constexpr std::size_t kMaxAddressText = 64;
+constexpr JsonReader::Hint kHints[] = {
+    {"from", R"(did you mean "signer"?)"},
+    {"idempotencyKey", R"(did you mean "requestId"?)"},
+    {"to", "it belongs into `payload`"},
+    {"value", "it belongs into `payload`"},
+    {"data", "it belongs into `payload`"},
+    {"input", "it belongs into `payload`, as `data`"},
+    {"gas", "it belongs into `payload`"},
+    {"gasLimit", "it belongs into `payload`, as `gas`"},
+    {"gasPrice", "it belongs into `payload`"},
+    {"maxFeePerGas", "it belongs into `payload`"},
+    {"maxPriorityFeePerGas", "it belongs into `payload`"},
+    {"nonce", "Fencepost assigns the nonce: leave it out"},
+};
 constexpr std::array<std::pair<std::string_view, WaitFor>, 3> kWaits{
     {{"submitted", WaitFor::kSubmitted}, {"mined", WaitFor::kMined}, {"confirmed", WaitFor::kConfirmed}}};
 
@@ -60,7 +74,7 @@ std::string read_request_id(const JsonReader& in) {
 }  // namespace
 
 CreateBody read_create(const JsonReader& in, bool request_id_required) {
-  in.reject_unknown({"chainId", "signer", "requestId", "payload", "preflight"});
+  in.reject_unknown({"chainId", "signer", "requestId", "payload", "preflight"}, kHints);
   CreateBody body;
   body.chain_id = read_chain_id(in.field("chainId"));
   body.signer = read_signer(in.field("signer"));

@@ -78,9 +78,10 @@ TEST(tx_request, a_create_is_refused_with_the_field_that_is_wrong) {
       {"requestId", json::value(std::string("a\0b", 3)), "requestId", "bad_request_id"},
       {"payload", std::nullopt, "payload", "bad_request"},
       {"payload", json::value{{"value", "1z"}}, "payload.value", "bad_request"},
-      {"payload", json::value{{"too", "0x"}}, "payload", "bad_request"},
+      {"payload", json::value{{"too", "0x"}}, "payload.too", "bad_request"},
       {"preflight", "yes", "preflight", "bad_request"},
-      {"prefligth", true, "body", "bad_request"},
+      {"prefligth", true, "prefligth", "bad_request"},
+      {"gasLimit", 21000, "gasLimit", "bad_request"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.key + " = " + (c.value ? json::serialize(*c.value) : "absent"));

@@ -87,7 +87,7 @@ awaitable<Response> get_tx(Request& request, RoutesParts parts) {
 
 awaitable<Response> get_tx_by_request(Request& request, RoutesParts parts) {
   auto query = read_request_query(request);
-  const auto chain_id = parts.manager.service().resolve_chain(query.chain_id);
+  const auto chain_id = parts.manager.service().name_chain(query.chain_id);
   if (!chain_id) co_return Response::problem(chain_id.error(), request);
   if (!may_use_signer(*request.principal(), query.signer)) co_return Response::problem(no_such_tx(), request);
   SignerKey key{*chain_id, std::move(query.signer)};

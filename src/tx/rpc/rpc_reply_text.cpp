@@ -11,6 +11,7 @@
 
 #include "evm/json_rpc.hpp"
 #include "http/error_codes.hpp"
+#include "http/problem.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -68,7 +69,7 @@ std::string chain_error_object(const Error& error, std::int64_t code) {
 json::object data_of(const Error& error) {
   json::object data{{"code", error.code}};
   for (const auto& [key, value] : error.context) data.emplace(key, value);
-  if (error.retry_after) data.emplace("retryAfter", error.retry_after->count());
+  if (const auto delay = http::retry_after_of(error)) data.emplace("retryAfter", delay->count());
   return data;
 }
 

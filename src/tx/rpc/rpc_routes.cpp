@@ -46,17 +46,23 @@ std::string authorization_of(const Request& request) {
 
 awaitable<Response> post_rpc(Request& request, RpcRouteParts parts) {
   const auto chain_id = request.param_id("chainId");
-  if (const auto served = parts.service.check_chain(chain_id); !served) {
-    co_return refuse_request(served.error(), request);
-  }
+  const auto served = parts.service.check_chain(chain_id);
   auto key = http::read_idempotency_key(request);
   auto calls = parse_rpc_request(request.body());
+  if (!calls && !served) co_return refuse_request(served.error(), request);
   if (!calls) co_return rpc_response(body_without_id(calls.error(), request));
   RpcCaller caller{.principal = *request.principal(),
                    .authorization = authorization_of(request),
                    .idempotency_key = std::move(key),
                    .http_request_id = request.id()};
-  auto body = co_await parts.service.answer(chain_id, std::move(*calls), std::move(caller));
+  std::string body;
+  if (served) {
+    body = co_await parts.service.answer(chain_id, std::move(*calls), std::move(caller));
+  } else {
+    auto known = co_await parts.service.answer_removed(chain_id, std::move(*calls), std::move(caller));
+    if (!known) co_return refuse_request(served.error(), request);
+    body = std::move(*known);
+  }
   if (body.empty()) co_return Response::no_content();  // nothing but notifications
   co_return rpc_response(std::move(body));
 }

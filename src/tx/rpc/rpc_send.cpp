@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/request_id.hpp"
+#include "http/errors.hpp"
 #include "http/request_reader.hpp"
 #include "runtime/on_loop.hpp"
 #include "tx/rpc/rpc_service.hpp"
@@ -71,7 +72,6 @@ awaitable<Result<std::string>> RpcService::send_and_wait(SessionPtr session, std
   const auto deadline = std::chrono::steady_clock::now() + options_.sign_wait;
   auto wanted = read_send_request(session->request.calls[index].params, session->chain.chain_id());
   if (auto allowed = check_allowed(session->caller.principal, wanted.from); !allowed) co_return fail(allowed.error());
-  if (auto known = parts_.service.check_signer(wanted.from); !known) co_return fail(known.error());
   const auto tx_id = parts_.ids.next();
   CreateTx create{.tx_id = tx_id,
                   .key = {session->chain.chain_id(), std::move(wanted.from)},
@@ -79,7 +79,8 @@ awaitable<Result<std::string>> RpcService::send_and_wait(SessionPtr session, std
                   .payload = std::move(wanted.payload),
                   .preflight = false,
                   .forwarded = false,
-                  .authorization = session->caller.authorization};
+                  .authorization = session->caller.authorization,
+                  .deadline = deadline};
   if (wanted.nonce) {
     auto checked = co_await check_nonce(session, create.key, *create.request_id, *wanted.nonce);
     if (!checked) co_return fail(checked.error());
@@ -113,8 +114,8 @@ awaitable<Result<void>> RpcService::check_nonce(SessionPtr session, SignerKey ke
   }
   if (cursor) co_return Result<void>();
   // The first use of the signer takes its nonce from the chain.
-  const auto counts = co_await on_loop(
-      chain.home, [&chain, key] { return chain.connector.nonces({key.signer}, evm::NonceTag::kPending); });
+  const auto counts =
+      co_await on_loop(chain.home, [&chain, key] { return chain.chain_nonces({key.signer}, evm::NonceTag::kPending); });
   if (!counts.front()) co_return fail(counts.front().error());
   if (Uint256(*counts.front()) != nonce) co_return fail(nonce_mismatch(nonce, Uint256(*counts.front()), false));
   co_return Result<void>();
@@ -135,6 +136,48 @@ awaitable<Result<std::string>> RpcService::hash_of(CreatedTx created, std::uniqu
   if (!outcome) co_return fail(sign_timeout(created.tx.tx_id));
   if (!outcome->tx_hash) co_return fail(send_stuck(created.tx.tx_id, *outcome));
   co_return *outcome->tx_hash;
+}
+
+awaitable<Result<std::string>> RpcService::find_sent(std::int64_t chain_id, const RpcRequest& request,
+                                                     std::size_t index, const RpcCaller& caller) {
+  const auto method = find_rpc_method(request.calls[index].method, options_.denied_methods);
+  if (request.calls[index].error || method.kind != RpcMethodKind::kSend) co_return fail(unknown_chain());
+  const std::string scope(method.scope);
+  if (!caller.principal.has_scope(scope)) co_return fail(http::insufficient_scope(scope));
+  auto wanted = read_send_request(request.calls[index].params, chain_id);
+  if (auto allowed = check_allowed(caller.principal, wanted.from); !allowed) co_return fail(allowed.error());
+  const auto tx_id = parts_.ids.next();
+  auto request_id = request_id_of(caller, request, index, tx_id, wanted.nonce);
+  const auto created = co_await parts_.service.create({.tx_id = tx_id,
+                                                       .key = {chain_id, std::move(wanted.from)},
+                                                       .request_id = std::move(request_id),
+                                                       .payload = std::move(wanted.payload)});
+  if (!created) co_return fail(created.error());
+  if (!created->tx.tx_hash) co_return fail(sign_timeout(created->tx.tx_id));
+  co_return *created->tx.tx_hash;
+}
+
+awaitable<std::optional<std::string>> RpcService::answer_removed(std::int64_t chain_id, RpcRequest request,
+                                                                 RpcCaller caller) {
+  std::string body;
+  bool found = false;
+  for (std::size_t i = 0; i < request.calls.size(); ++i) {
+    Result<std::string> hash = fail(Error{});
+    try {
+      hash = co_await find_sent(chain_id, request, i, caller);
+    } catch (const Exception& e) {
+      hash = fail(e.error());
+    }
+    found = found || hash || hash.error().code == "sign_timeout" || hash.error().code == "request_conflict";
+    if (!request.calls[i].id) continue;
+    if (request.batch) body += body.empty() ? '[' : ',';
+    append_rpc_reply(body, *request.calls[i].id,
+                     hash ? RpcReply::result(fmt::format(R"("{}")", *hash))
+                          : rpc_refusal(hash.error(), RpcFailed::kSend, caller.http_request_id));
+  }
+  if (!found) co_return std::nullopt;
+  if (request.batch && !body.empty()) body += ']';
+  co_return body;
 }
 
 }  // namespace fencepost::tx

@@ -185,8 +185,11 @@ awaitable<RpcService::Replies> RpcService::pass_on_unguarded(SessionPtr session,
     options.repeatable = options.repeatable && one.method.repeatable;
   }
   auto& chain = session->chain;
-  auto answers = co_await on_loop(chain.home, [&chain, calls = std::move(calls), options]() mutable {
-    return chain.evm_chain.rpc().forward(std::move(calls), options);
+  // A client's own signed transaction comes alone, and goes where ours go.
+  const bool sends = planned.front().method.kind == Kind::kSendRaw;
+  auto answers = co_await on_loop(chain.home, [&chain, calls = std::move(calls), options, sends]() mutable {
+    auto& rpc = sends ? chain.evm_chain.submit_rpc() : chain.evm_chain.rpc();
+    return rpc.forward(std::move(calls), options);
   });
   Replies out;
   for (std::size_t i = 0; i < planned.size(); ++i) {

@@ -54,6 +54,10 @@ class RpcService {
   // concurrently; their answers are in order. Requires: check_chain has succeeded. Does not throw for a failed call.
   awaitable<std::string> answer(std::int64_t chain_id, RpcRequest request, RpcCaller caller);
 
+  // The same on a chain that is not configured (any more): sends that were accepted before are answered from the
+  // database, everything else with `unknown_chain`. nullopt when there is no such send.
+  awaitable<std::optional<std::string>> answer_removed(std::int64_t chain_id, RpcRequest request, RpcCaller caller);
+
  private:
   // One HTTP request; shared by its calls, which may outlive a cancelled caller.
   struct Session {
@@ -87,6 +91,8 @@ class RpcService {
 
   // rpc_send.cpp
   awaitable<RpcReply> send(SessionPtr session, std::size_t index);
+  awaitable<Result<std::string>> find_sent(std::int64_t chain_id, const RpcRequest& request, std::size_t index,
+                                           const RpcCaller& caller);
   awaitable<Result<std::string>> send_and_wait(SessionPtr session, std::size_t index);
   awaitable<Result<void>> check_nonce(SessionPtr session, SignerKey key, std::string request_id, std::uint64_t nonce);
   awaitable<Result<std::string>> hash_of(CreatedTx created, std::unique_ptr<HashWaits::Wait> wait, Deadline deadline);

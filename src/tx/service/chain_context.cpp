@@ -5,6 +5,7 @@
 
 #include "pg/halving.hpp"
 #include "runtime/log.hpp"
+#include "tx/service/known_attempts.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -14,6 +15,11 @@ void drop_lost(LeaseManager& leases, const std::vector<SignerLease>& fenced) {
   for (const auto& lease : fenced) {
     if (reported.insert(lease.key).second) leases.lost(lease);
   }
+}
+
+// Whether a person may have to act: the transaction is STUCK, or waits for a lower price.
+bool needs_attention(const Step& step) {
+  return step.to == TxState::kStuck || step.sub_state == SubState::kFeeAboveCeiling;
 }
 
 StepOutcome unstorable(const Step& step, const std::exception_ptr& refused) {
@@ -48,13 +54,15 @@ awaitable<std::vector<StepOutcome>> ChainContext::apply(std::vector<Step> steps)
       on_mined(step.receipt->block);
     }
     if (step.quiet) continue;
-    log::info("transaction moved", {{"txId", step.tx_id.to_string()},
-                                    {"signer", step.lease.key.signer},
-                                    {"nodeId", node()},
-                                    {"fencingToken", step.lease.fencing_token},
-                                    {"from", kManagedTx.name(step.from)},
-                                    {"to", kManagedTx.name(step.to)},
-                                    {"why", step.why}});
+    const auto level = needs_attention(step) ? log::Level::kWarn : log::Level::kInfo;
+    log::write(level, "transaction moved",
+               {{"txId", step.tx_id.to_string()},
+                {"signer", step.lease.key.signer},
+                {"nodeId", node()},
+                {"fencingToken", step.lease.fencing_token},
+                {"from", kManagedTx.name(step.from)},
+                {"to", kManagedTx.name(step.to)},
+                {"why", step.why}});
   }
   drop_lost(leases, fenced);
   changes.raise(changed);
@@ -84,6 +92,31 @@ awaitable<std::vector<ClaimResult>> ChainContext::claim(std::vector<Claim> claim
   drop_lost(leases, fenced);
   hashes.announce(std::move(stored));
   co_return results;
+}
+
+awaitable<std::vector<Result<std::int64_t>>> ChainContext::chain_nonces(std::vector<std::string> signers,
+                                                                        evm::NonceTag tag) {
+  const auto* own = follower.window().head();
+  const auto known = std::max(own == nullptr ? 0 : own->number, connector.highest_head().value_or(0));
+  const auto head = co_await connector.head_reaching(known);
+  if (!head) co_return std::vector<Result<std::int64_t>>(signers.size(), fail(head.error()));
+  co_return co_await connector.nonces(std::move(signers), tag, head->endpoint);
+}
+
+awaitable<StepOutcome> ChainContext::reject(Rejection rejection) {
+  if (co_await may_be_known(*this, rejection.tx_id)) co_return StepOutcome::kMoved;
+  const auto outcome = co_await tx::reject(database.pool(), node(), rejection);
+  if (outcome == StepOutcome::kFenced) leases.lost(rejection.lease);
+  if (outcome != StepOutcome::kDone) co_return outcome;
+  log::warn("transaction rejected, and its nonce released", {{"txId", rejection.tx_id.to_string()},
+                                                             {"signer", rejection.lease.key.signer},
+                                                             {"nodeId", node()},
+                                                             {"fencingToken", rejection.lease.fencing_token},
+                                                             {"reason", kSubStates.name(rejection.reason)},
+                                                             {"detail", rejection.message}});
+  changes.raise(std::span(&rejection.tx_id, 1));
+  wake_promoter(std::vector{rejection.lease.key.signer});
+  co_return outcome;
 }
 
 std::chrono::milliseconds ChainContext::retry_delay(std::int32_t tries) {

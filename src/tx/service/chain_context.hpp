@@ -1,7 +1,9 @@
 // The objects that the workers of one chain share, and the functions through which they write.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,12 +13,15 @@
 #include "runtime/metrics.hpp"
 #include "runtime/runtime.hpp"
 #include "tx/options.hpp"
+#include "tx/service/fee_policy.hpp"
 #include "tx/service/hash_waits.hpp"
+#include "tx/service/last_balances.hpp"
 #include "tx/service/lease_manager.hpp"
 #include "tx/service/sent_transactions.hpp"
 #include "tx/service/signer_hints.hpp"
 #include "tx/service/tx_change_signal.hpp"
 #include "tx/store/attempt_store.hpp"
+#include "tx/store/reject_store.hpp"
 #include "tx/store/step_store.hpp"
 #include "tx/store/work_store.hpp"
 
@@ -35,7 +40,13 @@ struct ChainContext {
   HashWaits& hashes;
   Metrics& metrics;
   ChainOptions options;
-  SentTransactions sent{20'000};  // on the chain's loop
+  SentTransactions sent{20'000};       // on the chain's loop
+  evm::ListedTransactions old_blocks;  // that were asked for because of a receipt; on the chain's loop
+  ChainFeeKind fee_kind{options.fees.kind, evm_chain.name(), metrics};
+  std::unique_ptr<FeePolicy> fees = make_fee_policy(connector, follower, fee_kind, options.fees);
+
+  LastBalances balances = {};                     // any thread
+  std::atomic<std::int64_t> block_gas_limit = 0;  // of the newest block; 0: unknown. Any thread
 
   // Set by the owner of the workers. Any thread.
   std::function<void(SignerHint)> wake_submitter = {};
@@ -44,10 +55,15 @@ struct ChainContext {
   std::function<void()> wake_resubmitter = {};
   std::function<void()> wake_receipts = {};
   std::function<void()> wake_stuck_watcher = {};
+  std::function<void()> look_for_gaps = {};
+  // Cancels the transaction as an operator would (fees.fill_rejected).
+  std::function<awaitable<>(Uuid tx_id, std::string why)> cancel_rejected = {};
   // Called by `apply` for each receipt that it stored. On the chain's loop.
   std::function<void(std::int64_t block)> on_mined = {};
   // See ReceiptChecker::listing. On the chain's loop.
   std::function<std::optional<evm::Listing>(const std::string& tx_hash)> find_listing = {};
+  // See ReceiptChecker::expect. On the chain's loop.
+  std::function<void(const std::string& tx_hash, evm::Listing listing)> expect_receipt = {};
 
   const std::string& node() const { return leases.identity().node_id; }
   std::int64_t chain_id() const { return evm_chain.id(); }
@@ -58,6 +74,14 @@ struct ChainContext {
   awaitable<std::vector<StepOutcome>> apply(std::vector<Step> steps);
   // The same for claims; wakes the requests that wait for the hash.
   awaitable<std::vector<ClaimResult>> claim(std::vector<Claim> claims);
+
+  // The signers' transaction counts, one for each, from an endpoint that has every block that this node knows of: the
+  // count of an endpoint that is behind would give nonces a second time. On the chain's loop.
+  awaitable<std::vector<Result<std::int64_t>>> chain_nonces(std::vector<std::string> signers, evm::NonceTag tag);
+  // Ends a transaction that can never be sent, if that is certain (store/reject_store.hpp) and no endpoint knows an
+  // attempt that the endpoints have refused (service/known_attempts.hpp); else kMoved. Logs it, wakes
+  // the requests that wait for it, and the promoter, which may assign its nonce again.
+  awaitable<StepOutcome> reject(Rejection rejection);
 
   // How long a worker may finish its current step when the node stops. It is short because an interrupted step is as
   // safe as a crash, and a database that hangs must not delay the release of the leases.

@@ -1,5 +1,5 @@
-// Forwards a create to the node that leads its signer. A request is forwarded once: if the receiving node is not the
-// leader either, it refuses the request.
+// Forwards a create to the node that leads its signer. The receiving node never forwards it again: if it is not the
+// leader either, it refuses the request, and the first node looks for the leader again.
 #pragma once
 
 #include <chrono>
@@ -19,21 +19,30 @@ inline constexpr std::string_view kForwardedHeader = "X-Fencepost-Forwarded";
 
 class LeaderClient {
  public:
-  LeaderClient(Runtime& runtime, std::chrono::milliseconds timeout);
+  explicit LeaderClient(Runtime& runtime);
 
   struct Answer {
     Uuid tx_id;
     bool existing = false;
   };
-  // Any loop. Errors: the error that the leader answered with; `not_leader` (409) when the request did not reach the
-  // leader, or the node no longer leads; `outcome_unknown` (503) when the leader may have accepted the request.
-  awaitable<Result<Answer>> create(std::string leader_url, std::string authorization, Uuid tx_id, std::string body);
+  // Any loop. May be cancelled: then the leader may have accepted the request. Errors: the error that the leader
+  // answered with; `not_leader` (409) when the request did not reach the leader, or the node no longer leads;
+  // `leader_lost` when the connection ended before the answer; `outcome_unknown` (503) when the leader did not answer
+  // in time or failed. After the last two, the leader may have accepted the request.
+  awaitable<Result<Answer>> create(std::string leader_url, std::string authorization, Uuid tx_id, std::string body,
+                                   std::chrono::milliseconds timeout);
 
  private:
-  std::chrono::milliseconds timeout_;
   std::vector<std::unique_ptr<http::Client>> clients_;  // one per loop
 };
 
+// An error of LeaderClient that no client sees.
+inline constexpr std::string_view kLeaderLost = "leader_lost";
+
 Error not_leader(const std::string& why);
+Error leader_unknown(const std::string& cause);  // outcome_unknown
+Error unknown_chain();                           // 400
+Error no_leader();                               // 503: nothing happened
+Error no_key_now();                              // the same: no live node has the key of the signer
 
 }  // namespace fencepost::tx

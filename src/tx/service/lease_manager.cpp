@@ -1,12 +1,16 @@
 #include "tx/service/lease_manager.hpp"
 
 #include <algorithm>
+#include <ranges>
+#include <set>
 
 #include "pg/error.hpp"
 #include "pg/halving.hpp"
+#include "runtime/gather.hpp"
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
 #include "runtime/test_point.hpp"
+#include "tx/store/ability_store.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -18,7 +22,9 @@ constexpr std::size_t kTakenAtOnce = 256;
 // If the database does not answer by then, the leases are not released and expire.
 constexpr auto kFarewell = std::chrono::milliseconds(1'000);
 constexpr auto kStopGrace = std::chrono::milliseconds(500);
-constexpr auto kAdoptPause = std::chrono::milliseconds(100);
+constexpr int kMissedRenewals = 2;
+constexpr auto kAcquire = "lease_acquire_total";
+constexpr auto kAcquireHelp = "Requests for a lease, by result";
 
 // Whether acquiring failed because another session holds the lock on one of the leases.
 bool is_locked(const Exception& error) {
@@ -29,21 +35,19 @@ bool is_locked(const Exception& error) {
 }  // namespace
 
 LeaseManager::LeaseManager(Executor home, pg::Database& database, cluster::NodeIdentity identity, LeaseOptions options,
-                           std::vector<std::int64_t> chains, std::function<bool(const SignerKey&)> can_sign,
-                           Metrics& metrics)
+                           const ChainNames& chains, Keys keys, Metrics& metrics)
     : home_(home),
       database_(database),
       identity_(std::move(identity)),
       options_(options),
-      chains_(std::move(chains)),
-      can_sign_(std::move(can_sign)),
+      chains_(std::views::keys(chains).begin(), std::views::keys(chains).end()),
+      keys_(std::move(keys)),
       renewals_(home, database.connector(), {.shared_connections = 1, .exclusive_connections = 1}, metrics),
       preparations_(home, "lease preparations", 1024),
-      taken_total_(metrics.counter("lease_acquire_total", "Requests for a lease, by result", {{"result", "acquired"}})),
-      refused_total_(
-          metrics.counter("lease_acquire_total", "Requests for a lease, by result", {{"result", "not_leader"}})),
-      failed_total_(metrics.counter("lease_acquire_total", "Requests for a lease, by result", {{"result", "error"}})),
-      fenced_total_(metrics.counter("lease_fenced_total", "Writes refused because the lease was lost")),
+      taken_total_(metrics, chains, kAcquire, kAcquireHelp, {{"result", "acquired"}}),
+      refused_total_(metrics, chains, kAcquire, kAcquireHelp, {{"result", "not_leader"}}),
+      failed_total_(metrics, chains, kAcquire, kAcquireHelp, {{"result", "error"}}),
+      fenced_total_(metrics, chains, "lease_fenced_total", "Writes refused because the lease was lost"),
       held_gauge_(metrics.gauge("lease_held", "Leases that this node holds")),
       renew_worker_(
           home,
@@ -52,6 +56,13 @@ LeaseManager::LeaseManager(Executor home, pg::Database& database, cluster::NodeI
            .backoff = {.initial = std::chrono::milliseconds(100), .cap = options.renew_interval},
            .stop_grace = kStopGrace},
           [this] { return renew(); }, metrics),
+      heartbeat_worker_(
+          home,
+          {.name = "node_heartbeat",
+           .interval = options.renew_interval,
+           .backoff = {.initial = std::chrono::milliseconds(100), .cap = options.renew_interval},
+           .stop_grace = kStopGrace},
+          [this] { return send_heartbeat(); }, metrics),
       adopt_worker_(
           home, {.name = "lease_adoption", .interval = options.renew_interval, .stop_grace = kStopGrace},
           [this] { return adopt(); }, metrics) {}
@@ -59,24 +70,30 @@ LeaseManager::LeaseManager(Executor home, pg::Database& database, cluster::NodeI
 void LeaseManager::start() {
   renewals_.start();
   renew_worker_.start();
+  heartbeat_worker_.start();
   adopt_worker_.start();
 }
 
-awaitable<> LeaseManager::stop() {
-  co_await adopt_worker_.stop();
-  co_await preparations_.stop(std::chrono::milliseconds(500));
-  co_await renew_worker_.stop();
+awaitable<> LeaseManager::stop(std::chrono::milliseconds limit) {
+  // Together: a database that does not answer holds up each of them for as long as it may.
+  std::vector<awaitable<>> stops;
+  stops.push_back(adopt_worker_.stop());
+  stops.push_back(preparations_.stop(kStopGrace));
+  stops.push_back(renew_worker_.stop());
+  stops.push_back(heartbeat_worker_.stop());
+  co_await gather(std::move(stops));
   co_await renewals_.stop(std::chrono::milliseconds(0));
+  const auto farewell = std::min(kFarewell, limit / 2);
   const auto leases = all();
   {
     const std::scoped_lock lock(mutex_);
     known_.clear();
   }
   if (!leases.empty()) {
-    co_await release_leases(database_.pool(), identity_.node_id, leases, kFarewell);
-    log::info("leases released", {{"leases", leases.size()}});
+    const auto released = co_await release_leases(database_.pool(), identity_.node_id, leases, farewell);
+    log::info("leases released", {{"leases", released.size()}});
   }
-  co_await cluster::forget_node(database_.pool(), identity_.node_id, kFarewell);
+  co_await cluster::forget_node(database_.pool(), identity_.node_id, farewell);
 }
 
 std::optional<SignerLease> LeaseManager::held(const SignerKey& key) {
@@ -103,7 +120,7 @@ std::vector<SignerLease> LeaseManager::all() {
 }
 
 void LeaseManager::lost(const SignerLease& lease) {
-  fenced_total_.Increment();
+  fenced_total_.add(lease.key.chain_id);
   log::warn("a write was fenced: the lease is lost", {{"chainId", lease.key.chain_id},
                                                       {"signer", lease.key.signer},
                                                       {"nodeId", identity_.node_id},
@@ -114,9 +131,45 @@ void LeaseManager::lost(const SignerLease& lease) {
   held_gauge_.Set(static_cast<double>(known_.size()));
 }
 
-awaitable<LeaseManager::Answer> LeaseManager::lead(SignerKey key) {
+awaitable<LeaseManager::Answer> LeaseManager::lead(SignerKey key, bool last_resort) {
   if (auto lease = held(key)) co_return std::move(*lease);
+  if (!last_resort) {
+    if (auto other = co_await stand_in(key)) {
+      const auto views = co_await find_leases(database_.pool(), {key}, options_.times);
+      const auto& led = views.front();
+      if (led && !led->expired && led->owner_node != identity_.node_id) co_return *led;
+      co_return std::move(*other);
+    }
+  }
+  if (last_resort) lead_again(key.chain_id);
   co_return co_await on_loop(home_, [this, key = std::move(key)] { return lead_here(key); });
+}
+
+// No other node wants to lead: keep what is acquired now. `spent` stays, so that it is not given up again before the
+// endpoints have answered for a while.
+void LeaseManager::lead_again(std::int64_t chain_id) {
+  const std::scoped_lock lock(mutex_);
+  const auto it = health_.find(chain_id);
+  if (it != health_.end()) it->second.given_up = false;
+}
+
+awaitable<std::optional<LeaseView>> LeaseManager::key_holder(SignerKey key) {
+  const auto silence = cluster::longest_silence(options_.renew_interval);
+  co_return co_await find_key_holder(database_.pool(), std::move(key), identity_.node_id, silence);
+}
+
+awaitable<bool> LeaseManager::is_known(SignerKey key) {
+  co_return co_await is_known_signer(database_.pool(), std::move(key));
+}
+
+awaitable<std::optional<LeaseView>> LeaseManager::chain_holder(std::int64_t chain_id) {
+  const auto silence = cluster::longest_silence(options_.renew_interval);
+  co_return co_await find_chain_holder(database_.pool(), chain_id, identity_.node_id, silence);
+}
+
+bool LeaseManager::is_alive(const LeaseView& leader) const {
+  return leader.registered && !leader.owner_node.empty() &&
+         leader.silent_for < kMissedRenewals * options_.renew_interval;
 }
 
 // Requests are grouped: all requests for one signer, and requests for up to kTakenAtOnce signers, are one acquisition.
@@ -149,7 +202,9 @@ awaitable<> LeaseManager::take_wanted() {
       answers = co_await take_or_name(std::move(keys), refused);
     } catch (const std::exception&) {
       failure = std::current_exception();
-      failed_total_.Increment();
+      std::set<std::int64_t> chains;
+      for (const auto& [key, waiting] : now) chains.insert(key.chain_id);
+      for (const auto chain_id : chains) failed_total_.add(chain_id);
     }
     for (auto& [key, waiting] : now) {
       const auto alone = refused.find(key);
@@ -188,9 +243,9 @@ awaitable<std::map<SignerKey, LeaseManager::Answer>> LeaseManager::take_or_name(
     for (std::size_t i = 0; i < keys.size(); ++i)
       answers.emplace(keys[i], views[i].value_or(LeaseView{.key = keys[i]}));
   }
-  const auto refused =
-      std::ranges::count_if(answers, [](const auto& a) { return std::holds_alternative<LeaseView>(a.second); });
-  refused_total_.Increment(static_cast<double>(refused));
+  for (const auto& [key, answer] : answers) {
+    if (std::holds_alternative<LeaseView>(answer)) refused_total_.add(key.chain_id);
+  }
   co_return answers;
 }
 
@@ -207,7 +262,7 @@ awaitable<std::vector<SignerLease>> LeaseManager::acquire(std::int64_t chain_id,
       log::error("a lease cannot be acquired", error_of(outcome.error()),
                  {{"chainId", chain_id}, {"signer", signers[i]}});
       refusals.emplace(SignerKey{chain_id, signers[i]}, outcome.error());
-      failed_total_.Increment();
+      failed_total_.add(chain_id);
     } else if (*outcome) {
       taken.push_back(**outcome);
     }
@@ -244,7 +299,7 @@ awaitable<std::vector<SignerLease>> LeaseManager::take(std::int64_t chain_id, st
     }
     held_gauge_.Set(static_cast<double>(known_.size()));
   }
-  taken_total_.Increment(static_cast<double>(taken.size()));
+  taken_total_.add(chain_id, static_cast<double>(taken.size()));
   for (const auto& lease : taken) {
     log::info("lease acquired", {{"chainId", lease.key.chain_id},
                                  {"signer", lease.key.signer},
@@ -266,16 +321,23 @@ awaitable<> LeaseManager::prepare(std::vector<SignerLease> taken) {
   }
 }
 
-awaitable<Worker::Next> LeaseManager::renew() {
-  co_await renew_held();
-  co_await cluster::heartbeat(renewals_, identity_);
+awaitable<> LeaseManager::register_node(pg::Pool& pool) {
+  if (!abilities_) {
+    abilities_ = std::make_shared<const cluster::NodeAbilities>(
+        cluster::NodeAbilities{.signers = keys_.all(), .chains = chains_});
+  }
+  co_await cluster::heartbeat(pool, identity_, abilities_);
+}
+
+awaitable<Worker::Next> LeaseManager::send_heartbeat() {
+  co_await register_node(renewals_);
   co_return Worker::Next::kRest;
 }
 
-awaitable<> LeaseManager::renew_held() {
+awaitable<Worker::Next> LeaseManager::renew() {
   const auto asked = Clock::now();
   const auto leases = all();
-  if (leases.empty()) co_return;
+  if (leases.empty()) co_return Worker::Next::kRest;
   const auto renewed = co_await renew_leases(renewals_, identity_.node_id, leases, options_.times);
   test_point("lease.renewed");
   const std::scoped_lock lock(mutex_);
@@ -291,54 +353,7 @@ awaitable<> LeaseManager::renew_held() {
     return gone;
   });
   held_gauge_.Set(static_cast<double>(known_.size()));
-}
-
-awaitable<> LeaseManager::release_idle() {
-  const auto now = Clock::now();
-  std::vector<SignerLease> unused;
-  {
-    const std::scoped_lock lock(mutex_);
-    for (const auto& [key, known] : known_) {
-      if (now - known.last_use >= options_.idle_release) unused.push_back({key, known.token});
-    }
-  }
-  if (unused.empty()) co_return;
-  const auto idle = co_await idle_signers(database_.pool(), unused);
-  std::erase_if(unused, [&](const SignerLease& lease) { return std::ranges::find(idle, lease.key) == idle.end(); });
-  if (unused.empty()) co_return;
-  {
-    // Forget the leases first: a caller that arrives now waits for the release and gets the lease under a new token.
-    const std::scoped_lock lock(mutex_);
-    for (const auto& lease : unused) known_.erase(lease.key);
-  }
-  const auto released = releasing_ = std::make_shared<Completion<bool>>(home_);
-  std::exception_ptr failure;
-  try {
-    co_await release_leases(database_.pool(), identity_.node_id, unused);
-  } catch (const std::exception&) {
-    failure = std::current_exception();
-  }
-  releasing_.reset();
-  released->complete(true);
-  if (failure) std::rethrow_exception(failure);
-  log::info("idle leases released", {{"leases", unused.size()}});
-}
-
-// Works in small steps with a pause between them, so that several nodes share the orphaned signers of a dead node.
-awaitable<Worker::Next> LeaseManager::adopt() {
-  co_await release_idle();
-  const auto orphans = co_await find_orphans(database_.pool(), chains_, options_.times, options_.adopt_step);
-  std::map<std::int64_t, std::vector<std::string>> by_chain;
-  for (const auto& key : orphans) {
-    if (can_sign_(key)) by_chain[key.chain_id].push_back(key.signer);
-  }
-  std::size_t adopted = 0;
-  Refusals refusals;  // already logged; the next round retries
-  for (auto& [chain_id, signers] : by_chain) adopted += (co_await take(chain_id, std::move(signers), refusals)).size();
-  if (adopted == 0 || orphans.size() < options_.adopt_step) co_return Worker::Next::kRest;
-  asio::steady_timer pause(home_, kAdoptPause);
-  co_await pause.async_wait(asio::use_awaitable);
-  co_return Worker::Next::kAgain;
+  co_return Worker::Next::kRest;
 }
 
 }  // namespace fencepost::tx

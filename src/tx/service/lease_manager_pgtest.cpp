@@ -52,13 +52,14 @@ class LeaseManagerTest : public ProtocolTest {
   Metrics metrics;
   pg::Database database{runtime, test::connect_options(db.dsn()), {.shared_connections = 2}, metrics};
   // Leases are idle at once, but are released only when the test wakes the worker.
-  LeaseManager manager{runtime.executor(0),
-                       database,
-                       {.node_id = "node-a", .advertise_url = "", .version = ""},
-                       {.times = {.duration = 1h}, .renew_interval = 20min, .idle_release = 0ms},
-                       {kChain},
-                       [](const SignerKey&) { return true; },
-                       metrics};
+  LeaseManager manager{
+      runtime.executor(0),
+      database,
+      {.node_id = "node-a", .advertise_url = "", .version = ""},
+      {.times = {.duration = 1h}, .renew_interval = 20min, .idle_release = 0ms},
+      {{kChain, "main"}},
+      {.has = [](const std::string&) { return true; }, .all = [] { return std::vector<std::string>(); }},
+      metrics};
 };
 
 TEST_F(LeaseManagerTest, an_idle_lease_that_is_requested_during_its_release_gets_a_new_token) {
@@ -113,6 +114,8 @@ TEST_F(LeaseManagerTest, a_lease_locked_by_another_session_does_not_delay_the_re
   stranger.must("COMMIT");
   // No other node has held it in between, so the token is the same.
   EXPECT_EQ(lead(locked), 1);
+  manager.look_for_orphans();
+  EXPECT_TRUE(eventually([&] { return owner_of(locked) == "/1"; })) << "its release is tried again";
 }
 
 }  // namespace

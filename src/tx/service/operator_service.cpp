@@ -1,5 +1,7 @@
 #include "tx/service/operator_service.hpp"
 
+#include <algorithm>
+
 #include <boost/json/serialize.hpp>
 
 #include "http/errors.hpp"
@@ -7,7 +9,8 @@
 #include "runtime/on_loop.hpp"
 #include "runtime/test_point.hpp"
 #include "tx/service/chain_context.hpp"
-#include "tx/service/fee_policy.hpp"
+#include "tx/service/gas.hpp"
+#include "tx/service/operator_errors.hpp"
 #include "tx/store/operator_store.hpp"
 
 namespace fencepost::tx {
@@ -15,30 +18,12 @@ namespace {
 
 using http::unprocessable;
 
-Metrics::Counter& actions_total(Metrics& metrics, const ChainContext& chain, const std::string& action) {
-  return metrics.counter("tx_operator_actions_total", "Actions of operators",
-                         {{"action", action}, {"chain", chain.evm_chain.name()}});
-}
+constexpr std::chrono::milliseconds kOperatorLooksAgain{250};
 
-constexpr std::uint64_t kTransferGas = 21'000;
-
-Error no_such_tx() {
-  return not_found("no_such_tx", "there is no transaction with this txId");
-}
-
-Error wrong_state(const ManagedTx& tx, std::string_view wanted) {
-  return conflict("wrong_state", "the transaction's state does not allow this action: " + std::string(wanted))
-      .with("state", std::string(kManagedTx.name(tx.state)));
-}
-
-// Another writer changed the transaction between the read and the write.
-Error moved() {
-  return conflict("wrong_state", "the transaction changed during this request; read it again and retry");
-}
-
-awaitable<Result<evm::Fees>> current_offer(ChainContext& chain, Payload payload) {
-  const auto policy = make_fee_policy(chain.connector, chain.follower, chain.options.fees);
-  auto offers = co_await policy->offers({std::move(payload)});
+awaitable<Result<evm::Fees>> current_offer(ChainContext& chain, FeeRequest request) {
+  std::vector<FeeRequest> one;
+  one.push_back(std::move(request));
+  auto offers = co_await chain.fees->offers(std::move(one));
   co_return std::move(offers.front());
 }
 
@@ -56,41 +41,81 @@ std::optional<std::string> difference(const ManagedTx& ours, const evm::Transact
 }
 
 // A transfer of value 0 to the signer itself: uses up a nonce without effect, for a cancel or a gap.
-Payload self_transfer(const std::string& signer) {
+Payload self_transfer(const std::string& signer, std::int64_t gas) {
   Payload payload;
   payload.to = signer;
   payload.value = Uint256(0);
-  payload.gas = kTransferGas;
+  payload.gas = static_cast<std::uint64_t>(gas);
   return payload;
 }
 
 }  // namespace
 
-OperatorService::OperatorService(pg::Database& database, std::map<std::int64_t, ChainContext*> chains,
-                                 evm::KeyRing& keys, LeaseManager& leases, UuidGenerator& ids, Metrics& metrics)
-    : database_(database), chains_(std::move(chains)), keys_(keys), leases_(leases), ids_(ids), metrics_(metrics) {
+OperatorService::OperatorService(const TxOptions& options, pg::Database& database,
+                                 std::map<std::int64_t, ChainContext*> chains, evm::KeyRing& keys, LeaseManager& leases,
+                                 LeaseWatch& watch, UuidGenerator& ids, Metrics& metrics)
+    : gas_margin_percent_(options.gas_margin_percent),
+      patience_(options.forward_timeout),
+      database_(database),
+      chains_(std::move(chains)),
+      keys_(keys),
+      leases_(leases),
+      watch_(watch),
+      ids_(ids),
+      metrics_(metrics) {
   for (const auto& [id, chain] : chains_) {
-    for (const auto* action : {"rebroadcast", "record_hash", "cancel", "fill_nonce", "accept_reconcile"}) {
+    for (const auto* action :
+         {"rebroadcast", "record_hash", "cancel", "resend", "fill_nonce", "accept_reconcile", "reset_cursor"}) {
       actions_total(metrics_, *chain, action);
     }
   }
 }
 
-awaitable<Result<SignerLease>> OperatorService::lease_of(SignerKey key) {
-  if (!chains_.contains(key.chain_id) || keys_.find(key.signer) == nullptr) {
-    co_return fail(not_found("no_such_signer", "this node has no key for the signer, or its chain is not configured"));
-  }
-  auto leader = co_await leases_.lead(std::move(key));
-  if (auto* other = std::get_if<LeaseView>(&leader)) {
-    co_return fail(not_leader("another node leads this signer").with("leader", other->advertise_url));
-  }
-  co_return std::get<SignerLease>(std::move(leader));
+awaitable<Error> OperatorService::no_key(SignerKey key) {
+  auto error = conflict("no_key", "this node has no key of the signer, and the action needs it");
+  const auto holder = co_await leases_.key_holder(std::move(key));
+  if (!holder) co_return error;
+  co_return std::move(error).with("node", holder->owner_node).with("leader", holder->advertise_url);
 }
 
-awaitable<Result<std::pair<ManagedTx, SignerLease>>> OperatorService::open_tx(Uuid tx_id) {
+awaitable<Result<void>> OperatorService::check_served(SignerKey key, Needs needs) {
+  if (!chains_.contains(key.chain_id)) {
+    const auto holder = co_await leases_.chain_holder(key.chain_id);
+    if (holder) {
+      co_return fail(not_leader("the chain is not configured on this node").with("leader", holder->advertise_url));
+    }
+    co_return fail(conflict("chain_not_configured", "no live node has this chain configured; add it to a node")
+                       .with("chainId", std::to_string(key.chain_id)));
+  }
+  if (leases_.can_sign(key)) co_return Result<void>();
+  const auto used = co_await find_leases(database_.pool(), {key}, leases_.options().times);
+  if (!used.front()) {
+    co_return fail(not_found("no_such_signer", "this node has no key for the signer, and it was never used"));
+  }
+  if (needs == Needs::kKey) co_return fail(co_await no_key(std::move(key)));
+  co_return Result<void>();
+}
+
+awaitable<Result<SignerLease>> OperatorService::lease_of(SignerKey key, Needs needs) {
+  if (auto served = co_await check_served(key, needs); !served) co_return fail(served.error());
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
+  for (;;) {
+    auto leader = co_await leases_.lead(key);
+    if (auto* lease = std::get_if<SignerLease>(&leader)) co_return std::move(*lease);
+    const auto& other = std::get<LeaseView>(leader);
+    if (leases_.is_alive(other)) {
+      co_return fail(not_leader("another node leads this signer").with("leader", other.advertise_url));
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) co_return fail(no_leader());
+    co_await watch_.moved(other, std::min(deadline, now + kOperatorLooksAgain));
+  }
+}
+
+awaitable<Result<std::pair<ManagedTx, SignerLease>>> OperatorService::open_tx(Uuid tx_id, Needs needs) {
   auto tx = co_await find_tx(database_.pool(), tx_id);
   if (!tx) co_return fail(no_such_tx());
-  auto lease = co_await lease_of(tx->key);
+  auto lease = co_await lease_of(tx->key, needs);
   if (!lease) co_return fail(lease.error());
   if (kManagedTx.terminal(tx->state) || tx->mined() || tx->state == TxState::kCreated) {
     co_return fail(wrong_state(*tx, "expected a transaction with a nonce and without a receipt"));
@@ -111,7 +136,7 @@ awaitable<Result<ManagedTx>> OperatorService::settle(StepOutcome outcome, Uuid t
     leases_.lost(act.lease);
     co_return fail(not_leader("this node lost the lease during the request"));
   }
-  if (outcome == StepOutcome::kMoved) co_return fail(moved());
+  if (outcome == StepOutcome::kMoved) co_return fail(moved_meanwhile());
   test_point("operator.committed");
   log::warn("operator action", {{"action", act.action},
                                 {"txId", tx_id.to_string()},
@@ -124,6 +149,8 @@ awaitable<Result<ManagedTx>> OperatorService::settle(StepOutcome outcome, Uuid t
   chain->wake_submitter(std::nullopt);
   chain->wake_resubmitter();
   chain->wake_receipts();
+  chain->wake_promoter(std::vector{act.lease.key.signer});
+  chain->look_for_gaps();
   co_return co_await find_again(tx_id);
 }
 
@@ -134,9 +161,16 @@ awaitable<Result<ManagedTx>> OperatorService::rebroadcast(Uuid tx_id, Operator w
   if (tx.state == TxState::kStuck && !tx.tx_hash) {
     co_return fail(wrong_state(tx, "it was never signed, so there is nothing to broadcast"));
   }
-  const auto to = tx.state == TxState::kStuck ? TxState::kTracking : tx.state;
+  const auto attempts = co_await list_attempts(database_.pool(), tx_id);
+  const bool nothing_signed = std::ranges::none_of(attempts, has_bytes);
+  if (nothing_signed && !leases_.can_sign(tx.key)) co_return fail(co_await no_key(tx.key));
+  if (nothing_signed && tx.state != TxState::kAllocated) {
+    co_return fail(conflict("nothing_to_send",
+                            "every known attempt was signed outside Fencepost, so there are no bytes to broadcast; "
+                            "broadcast them where they were signed, or cancel"));
+  }
   const OperatorAct act{lease, tx_id, "rebroadcast", who.reason, who.actor};
-  const auto outcome = co_await rebroadcast_now(database_.pool(), leases_.identity().node_id, act, tx.state, to);
+  const auto outcome = co_await rebroadcast_now(database_.pool(), leases_.identity().node_id, act, tx.state);
   co_return co_await settle(outcome, tx_id, act);
 }
 
@@ -162,42 +196,60 @@ awaitable<Result<ManagedTx>> OperatorService::record_hash(Uuid tx_id, std::strin
   co_return co_await settle(outcome, tx_id, act);
 }
 
-awaitable<Result<ManagedTx>> OperatorService::cancel(Uuid tx_id, Operator who) {
-  const auto open = co_await open_tx(tx_id);
-  if (!open) co_return fail(open.error());
-  const auto& [tx, lease] = *open;
+awaitable<Result<Claim>> OperatorService::sign_cancel(ManagedTx tx, SignerLease lease) {
   auto* chain = chains_.at(tx.key.chain_id);
-  const auto payload = self_transfer(tx.key.signer);
-  auto fees = co_await on_loop(chain->home, [chain, payload] { return current_offer(*chain, payload); });
+  const auto gas = co_await self_transfer_gas(*chain, tx.key.signer, gas_margin_percent_);
+  if (!gas) co_return fail(gas.error());
+  const auto payload = self_transfer(tx.key.signer, *gas);
+  const FeeRequest request{payload, chain->options.ceiling_of(tx.key.signer).per_gas(*payload.gas)};
+  auto fees = co_await on_loop(chain->home, [chain, request] { return current_offer(*chain, request); });
   if (!fees) co_return fail(fees.error());
-  const auto attempts = co_await list_attempts(database_.pool(), tx_id);
+  const auto attempts = co_await list_attempts(database_.pool(), tx.tx_id);
   for (const auto& attempt : attempts) {
     if (!attempt.fees) continue;
     fees = cancel_price(stored_fees(boost::json::serialize(*attempt.fees)), *fees);
     if (!fees) co_return fail(fees.error());
   }
+  fees = within_ceiling(*fees, request.ceiling);
+  if (!fees) co_return fail(fees.error());
   auto* signer = keys_.find(tx.key.signer);
   const auto signed_one =
-      co_await signer->sign(build_transaction(payload, tx.key.chain_id, *tx.nonce, kTransferGas, *fees));
+      co_await signer->sign(build_transaction(payload, tx.key.chain_id, *tx.nonce, *payload.gas, *fees));
   if (!signed_one) co_return fail(signed_one.error());
-  Claim claim{.lease = lease,
-              .tx_id = tx_id,
-              .from = tx.state,
-              .previous_hash = tx.tx_hash,
-              .tx_hash = to_hex0x(signed_one->hash),
-              .kind = AttemptKind::kCancel,
-              .raw = signed_one->raw,
-              .fees = fees_json(*fees)};
+  co_return Claim{.lease = std::move(lease),
+                  .tx_id = tx.tx_id,
+                  .from = tx.state,
+                  .previous_hash = tx.tx_hash,
+                  .tx_hash = to_hex0x(signed_one->hash),
+                  .kind = AttemptKind::kCancel,
+                  .raw = signed_one->raw,
+                  .fees = fees_json(*fees)};
+}
+
+awaitable<Result<ManagedTx>> OperatorService::cancel(Uuid tx_id, Operator who) {
+  auto found = co_await find_tx(database_.pool(), tx_id);
+  if (!found) co_return fail(no_such_tx());
+  auto leader = co_await lease_of(found->key, found->state == TxState::kCreated ? Needs::kNoKey : Needs::kKey);
+  if (!leader) co_return fail(leader.error());
+  if (found->state == TxState::kCreated) co_return co_await cancel_created(*found, *leader, std::move(who));
+  if (kManagedTx.terminal(found->state)) co_return co_await cancel_ended(*found, *leader, std::move(who));
+  const auto open = co_await open_tx(tx_id, Needs::kKey);
+  if (!open) co_return fail(open.error());
+  const auto& [tx, lease] = *open;
+  auto claim = co_await sign_cancel(tx, lease);
+  if (!claim) co_return fail(claim.error());
   const OperatorAct act{lease,      tx_id,     "cancel",
-                        who.reason, who.actor, boost::json::serialize(boost::json::object{{"txHash", claim.tx_hash}})};
-  const auto outcome = co_await store_cancel(database_.pool(), leases_.identity().node_id, act, std::move(claim));
+                        who.reason, who.actor, boost::json::serialize(boost::json::object{{"txHash", claim->tx_hash}})};
+  const auto outcome = co_await store_cancel(database_.pool(), leases_.identity().node_id, act, std::move(*claim));
   co_return co_await settle(outcome, tx_id, act);
 }
 
 awaitable<Result<ManagedTx>> OperatorService::fill_nonce(SignerKey key, std::int64_t nonce, Operator who) {
-  const auto lease = co_await lease_of(key);
+  const auto lease = co_await lease_of(key, Needs::kKey);
   if (!lease) co_return fail(lease.error());
-  const auto payload = self_transfer(key.signer);
+  const auto gas = co_await self_transfer_gas(*chains_.at(key.chain_id), key.signer, gas_margin_percent_);
+  if (!gas) co_return fail(gas.error());
+  const auto payload = self_transfer(key.signer, *gas);
   const auto tx_id = ids_.next();
   const OperatorAct act{*lease,     tx_id,     "fill_nonce",
                         who.reason, who.actor, boost::json::serialize(boost::json::object{{"nonce", nonce}})};
@@ -206,7 +258,7 @@ awaitable<Result<ManagedTx>> OperatorService::fill_nonce(SignerKey key, std::int
                                           .nonce = nonce,
                                           .payload = payload.canonical(),
                                           .payload_hash = payload.hash(),
-                                          .gas_limit = static_cast<std::int64_t>(kTransferGas)});
+                                          .gas_limit = *gas});
   if (outcome == StepOutcome::kMoved) {
     const auto holder = co_await find_tx_at(database_.pool(), key, nonce);
     if (!holder)
@@ -221,18 +273,18 @@ awaitable<Result<std::int64_t>> OperatorService::accept_reconcile(SignerKey key,
   const auto lease = co_await lease_of(key);
   if (!lease) co_return fail(lease.error());
   auto* chain = chains_.at(key.chain_id);
-  const auto nonces = co_await on_loop(chain->home, [chain, signer = key.signer] {
-    return chain->connector.nonces({signer}, evm::NonceTag::kPending, {});
-  });
+  const auto nonces = co_await on_loop(
+      chain->home, [chain, signer = key.signer] { return chain->chain_nonces({signer}, evm::NonceTag::kPending); });
   if (!nonces.front()) co_return fail(nonces.front().error());
   const OperatorAct act{
       *lease,     std::nullopt, "accept_reconcile",
       who.reason, who.actor,    boost::json::serialize(boost::json::object{{"chainNonce", *nonces.front()}})};
-  const auto next = co_await accept_chain_nonce(database_.pool(), leases_.identity().node_id, act, *nonces.front());
-  if (!next) {
+  const auto accepted = co_await accept_chain_nonce(database_.pool(), leases_.identity().node_id, act, *nonces.front());
+  if (accepted.outcome == StepOutcome::kFenced) {
     leases_.lost(*lease);
     co_return fail(not_leader("this node lost the lease during the request"));
   }
+  if (accepted.outcome == StepOutcome::kMoved) co_return fail(co_await why_nothing_to_reconcile(*lease));
   actions_total(metrics_, *chain, act.action).Increment();
   test_point("operator.committed");
   log::warn("operator action", {{"action", "accept_reconcile"},
@@ -241,9 +293,9 @@ awaitable<Result<std::int64_t>> OperatorService::accept_reconcile(SignerKey key,
                                 {"fencingToken", lease->fencing_token},
                                 {"actor", who.actor},
                                 {"reason", who.reason},
-                                {"nextNonce", *next}});
+                                {"nextNonce", accepted.next_nonce}});
   chain->wake_promoter(std::nullopt);
-  co_return *next;
+  co_return accepted.next_nonce;
 }
 
 }  // namespace fencepost::tx

@@ -9,11 +9,12 @@
 namespace fencepost::tx {
 
 TransactionWriter::TransactionWriter(Runtime& runtime, pg::Database& database, LeaseManager& leases, std::size_t lanes,
-                                     std::size_t max_batch, OnCreated on_created, Metrics& metrics)
+                                     std::size_t max_batch, OnCreated on_created, const ChainNames& chains,
+                                     Metrics& metrics)
     : database_(database),
       leases_(leases),
       on_created_(std::move(on_created)),
-      commits_total_(metrics.counter("tx_create_commits_total", "Commits that created transactions")),
+      commits_total_(metrics, chains, "tx_create_commits_total", "Commits that created transactions of the chain"),
       creates_(
           runtime, {.name = "tx_create", .lanes = lanes, .max_batch = max_batch},
           [this](std::span<const PendingCreate> items) { return write(items); }, metrics) {}
@@ -47,7 +48,9 @@ awaitable<std::vector<CreateResult>> TransactionWriter::write(std::span<const Pe
   test_point("create.ready");
   auto results = co_await create_batch(database_.pool(), leases_.identity().node_id, held, std::move(batch));
   test_point("create.committed");
-  commits_total_.Increment();
+  std::set<std::int64_t> chains;
+  for (const auto& [key, allotment] : allotments) chains.insert(key.chain_id);
+  for (const auto chain_id : chains) commits_total_.add(chain_id);
   std::set<SignerKey> fenced;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& key = items[places[i]].tx.key;

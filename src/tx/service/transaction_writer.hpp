@@ -7,6 +7,7 @@
 
 #include "pg/batched_write.hpp"
 #include "pg/database.hpp"
+#include "tx/service/chain_counters.hpp"
 #include "tx/service/lease_manager.hpp"
 #include "tx/store/create_store.hpp"
 #include "tx/store/work_store.hpp"
@@ -25,7 +26,7 @@ class TransactionWriter {
   // `on_created` is called on the lane's loop, after a commit that created transactions with a nonce, with these, in
   // the order of each signer's nonces.
   TransactionWriter(Runtime& runtime, pg::Database& database, LeaseManager& leases, std::size_t lanes,
-                    std::size_t max_batch, OnCreated on_created, Metrics& metrics);
+                    std::size_t max_batch, OnCreated on_created, const ChainNames& chains, Metrics& metrics);
 
   void start() { creates_.start(); }
   awaitable<> stop(std::chrono::milliseconds grace) { return creates_.stop(grace); }
@@ -41,7 +42,7 @@ class TransactionWriter {
   pg::Database& database_;
   LeaseManager& leases_;
   OnCreated on_created_;
-  Metrics::Counter& commits_total_;
+  ChainCounters commits_total_;
   pg::BatchedWrite<PendingCreate, CreateResult> creates_;
 };
 

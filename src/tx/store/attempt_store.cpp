@@ -11,7 +11,8 @@ namespace fencepost::tx {
 
 using pg::Statement;
 
-// Signing is deterministic: the same fees give the same bytes. A claim of the same bytes is the same attempt again.
+// Signing is deterministic: the same fees give the same bytes. A claim of the same bytes is the same attempt again. If
+// they are the bytes of a rejected transaction, whose nonce and payload this one has, the attempt becomes this one's.
 const Statement sql::kClaimAttempts{"tx_claim", R"(
   WITH claim AS MATERIALIZED (
     SELECT c.*, t.ctid AS row_id, clock_timestamp() AS at,
@@ -22,7 +23,7 @@ const Statement sql::kClaimAttempts{"tx_claim", R"(
                  AND t.state = c.from_state
                  AND t.tx_hash IS NOT DISTINCT FROM c.previous_hash
                  AND t.receipt_block IS NULL
-                 AND (a.tx_id IS NULL OR a.tx_id = c.tx_id)
+                 AND (a.tx_id IS NULL OR a.tx_id = c.tx_id OR a.released)
                 THEN 'done'
                 ELSE 'moved'
            END AS outcome
@@ -32,7 +33,12 @@ const Statement sql::kClaimAttempts{"tx_claim", R"(
            AS c(chain_id, signer, token, tx_id, from_state, previous_hash, tx_hash, kind, raw, fees, ord)
       LEFT JOIN LATERAL )" FENCEPOST_LEASE_OF("c") R"( AS l ON true
       LEFT JOIN LATERAL (SELECT t.ctid, t.* FROM tx_open AS t WHERE t.tx_id = c.tx_id LIMIT 1) AS t ON true
-      LEFT JOIN LATERAL (SELECT a.tx_id, a.claims
+      LEFT JOIN LATERAL (SELECT a.tx_id, a.claims,
+                                CASE WHEN a.tx_id <> c.tx_id
+                                     THEN (SELECT m.released_nonce IS NOT NULL
+                                             FROM managed_tx AS m
+                                            WHERE m.tx_id = a.tx_id)
+                                END AS released
                            FROM tx_attempt AS a
                           WHERE a.chain_id = c.chain_id AND a.tx_hash = c.tx_hash
                           LIMIT 1) AS a ON true
@@ -61,7 +67,12 @@ const Statement sql::kClaimAttempts{"tx_claim", R"(
      WHERE c.outcome = 'done'
      ORDER BY c.ord
         ON CONFLICT (chain_id, tx_hash) DO UPDATE
-           SET attempt = CASE WHEN tx_attempt.attempt = excluded.attempt - 1 THEN tx_attempt.attempt
+           SET tx_id = excluded.tx_id,
+               kind = excluded.kind,
+               raw = excluded.raw,
+               fees = excluded.fees,
+               attempt = CASE WHEN tx_attempt.tx_id = excluded.tx_id AND tx_attempt.attempt = excluded.attempt - 1
+                              THEN tx_attempt.attempt
                               ELSE excluded.attempt  -- it is the newest again
                          END,
                outcome = NULL,
@@ -106,12 +117,13 @@ awaitable<std::vector<ClaimResult>> claim_attempts(pg::Pool& pool, std::string n
 
 const Statement sql::kClaimResubmits{"tx_claim_resubmits", R"(
   WITH due AS MATERIALIZED (
-    SELECT w.token, t.ctid AS row_id, t.*, '0x' || encode(a.raw, 'hex') AS raw,
+    SELECT w.token, t.ctid AS row_id, t.*, '0x' || encode(a.raw, 'hex') AS raw, a.attempt_row,
+           a.outcome = 'refused' AS was_refused,
            clock_timestamp() + make_interval(secs => $6 / 1000.0) AS due_at
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) AS w(chain_id, signer, token, tx_id)
      CROSS JOIN LATERAL )" FENCEPOST_LEASE_OF("w") R"( AS l
      CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tx_open AS t WHERE t.tx_id = w.tx_id LIMIT 1) AS t
-      LEFT JOIN LATERAL (SELECT a.raw
+      LEFT JOIN LATERAL (SELECT a.raw, a.ctid AS attempt_row, a.outcome
                            FROM tx_attempt AS a
                           WHERE a.chain_id = t.chain_id AND a.tx_hash = t.tx_hash
                           LIMIT 1) AS a ON true
@@ -121,6 +133,14 @@ const Statement sql::kClaimResubmits{"tx_claim_resubmits", R"(
        AND t.state IN ('TRACKING', 'STUCK')
        AND t.receipt_block IS NULL
        AND t.next_resubmit_at <= clock_timestamp()
+  ),
+  doubted AS (  -- a refusal counts only until the bytes are sent again
+    UPDATE tx_attempt AS a
+       SET outcome = 'unknown',
+           claims = a.claims + 1
+      FROM due AS d
+     WHERE a.ctid = d.attempt_row
+       AND d.was_refused
   ),
   claimed AS (
     UPDATE tx_open AS t
@@ -176,6 +196,7 @@ const Statement sql::kDueResubmits{"tx_due_resubmits", R"(
                         WHERE t.chain_id = l.chain_id
                           AND t.signer = l.signer
                           AND t.nonce >= l.first_unmined
+                          AND )" FENCEPOST_BELOW_GAP("t", "l") R"(
                           AND t.state IN ('TRACKING', 'STUCK')
                           AND t.receipt_block IS NULL
                           AND t.next_resubmit_at <= statement_timestamp()
@@ -198,6 +219,50 @@ awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string nod
     if (one && *one) out.push_back(std::move(**one));  // a row that another session has locked is retried later
   }
   co_return out;
+}
+
+namespace {
+
+// External attempts are numbered 0, -1, …, so that the first claim of an own attempt is always number 1.
+constexpr Statement kRecordTaker{"tx_record_taker", R"(
+  WITH wanted AS MATERIALIZED (
+    SELECT w.*, t.tx_id AS open_id, )" FENCEPOST_HELD_BY_US("w") R"( AS held
+      FROM (SELECT $2::bigint AS chain_id, $3::text AS signer, $4::bigint AS token, $5::uuid AS tx_id) AS w
+      LEFT JOIN LATERAL )" FENCEPOST_LEASE_OF("w") R"( AS l ON true
+      LEFT JOIN LATERAL (SELECT t.tx_id
+                           FROM tx_open AS t
+                          WHERE t.tx_id = w.tx_id AND t.state = $6 AND t.receipt_block IS NULL
+                          LIMIT 1) AS t ON true
+  ),
+  stored AS (
+    INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, outcome, fencing_token)
+    SELECT w.chain_id, $7, w.tx_id,
+           least(1, (SELECT min(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = w.tx_id)) - 1,
+           'external', 'accepted', w.token
+      FROM wanted AS w
+     WHERE w.held AND w.open_id IS NOT NULL
+        ON CONFLICT (chain_id, tx_hash) DO UPDATE
+           SET fencing_token = excluded.fencing_token
+         WHERE tx_attempt.tx_id = excluded.tx_id AND tx_attempt.kind = 'external'
+    RETURNING tx_id
+  )
+  SELECT CASE WHEN w.held IS NOT true THEN 'fenced'
+              WHEN NOT EXISTS (SELECT FROM stored) THEN 'moved'
+              ELSE 'done'
+         END AS outcome
+    FROM wanted AS w)"};
+
+}  // namespace
+
+awaitable<StepOutcome> record_taker(pg::Pool& pool, std::string node, SignerLease lease, Uuid tx_id, TxState from,
+                                    std::string tx_hash) {
+  FencedRows rows;
+  rows.add(lease, tx_id);
+  auto batch = fence_rows(node, rows);
+  batch.add(kRecordTaker, node, lease.key.chain_id, lease.key.signer, lease.fencing_token, tx_id, kManagedTx.name(from),
+            tx_hash);
+  const auto answer = co_await run_fenced(pool, std::move(batch));
+  co_return read_outcome(answer.one());
 }
 
 }  // namespace fencepost::tx

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "tx/store/read_row.hpp"
+#include "tx/store/sql_parts.hpp"
+
 namespace fencepost::tx {
 
 using pg::Statement;
@@ -67,14 +70,14 @@ constexpr Statement kWorkFaults{"tx_work_faults", R"(
      CROSS JOIN LATERAL (VALUES
              ('ended without a nonce in its record', e.tx_id IS NOT NULL),
              ('waiting below first_waiting of its signer', m.creation_seq < c.first_waiting)) AS f(what, found)
-     WHERE m.nonce IS NULL
+     WHERE )" FENCEPOST_WAITS("m") R"(
        AND f.found
   )
   )" FENCEPOST_FAULT_EXAMPLES};
 
 constexpr Statement kWorkCounts{"tx_work_counts", R"(
   SELECT (SELECT count(*) FROM tx_open) AS open,
-         (SELECT count(*) FROM managed_tx WHERE nonce IS NULL) AS waiting)"};
+         (SELECT count(*) FROM managed_tx AS m WHERE )" FENCEPOST_WAITS("m") R"() AS waiting)"};
 
 awaitable<WorkReport> check_work(pg::Pool& pool) {
   pg::Batch batch;
@@ -95,7 +98,7 @@ constexpr Statement kRecordFaults{"tx_record_faults", R"(
       FULL JOIN tx_ended AS e USING (tx_id)
      WHERE m.tx_id IS NULL
         OR (e.tx_id IS NULL
-            AND m.nonce IS NOT NULL
+            AND NOT )" FENCEPOST_WAITS("m") R"(
             AND NOT EXISTS (SELECT FROM tx_open AS o WHERE o.tx_id = m.tx_id))
   )
   )" FENCEPOST_FAULT_EXAMPLES};
@@ -111,5 +114,22 @@ awaitable<std::vector<Fault>> check_records(pg::Pool& pool) {
 }
 
 #undef FENCEPOST_FAULT_EXAMPLES
+
+constexpr Statement kWaitingSigners{"tx_waiting_signers", R"(
+  SELECT chain_id, signer, gap_nonce, coalesce(reconcile_reason, 'chain_ahead') AS reconcile_reason
+    FROM signer_nonce_cursor
+   WHERE needs_reconcile
+   ORDER BY chain_id, signer
+   LIMIT $1)"};
+
+awaitable<std::vector<WaitingSigner>> waiting_signers(pg::Pool& pool, std::size_t limit) {
+  std::vector<WaitingSigner> out;
+  for (const auto row : co_await pool.query(kWaitingSigners, limit)) {
+    out.push_back({.key = read_key(row),
+                   .reason = read_reconcile_reason(row).value_or(ReconcileReason::kChainAhead),
+                   .gap_nonce = row.get<std::optional<std::int64_t>>("gap_nonce")});
+  }
+  co_return out;
+}
 
 }  // namespace fencepost::tx

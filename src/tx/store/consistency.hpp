@@ -7,11 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pg/pool.hpp"
 #include "runtime/async.hpp"
+#include "tx/model/lease.hpp"
+#include "tx/model/reconcile_reason.hpp"
 
 namespace fencepost::tx {
 
@@ -39,5 +42,16 @@ awaitable<WorkReport> check_work(pg::Pool& pool);
 // Reads every transaction, and finds what check_work cannot see: a transaction that has a nonce and is neither open nor
 // ended, and an end without a transaction. Throws as check_work.
 awaitable<std::vector<Fault>> check_records(pg::Pool& pool);
+
+// A signer that gets no nonces until an operator has acted.
+struct WaitingSigner {
+  SignerKey key;
+  ReconcileReason reason = ReconcileReason::kChainAhead;
+  std::optional<std::int64_t> gap_nonce;
+
+  friend bool operator==(const WaitingSigner&, const WaitingSigner&) = default;
+};
+// At most `limit`, by key.
+awaitable<std::vector<WaitingSigner>> waiting_signers(pg::Pool& pool, std::size_t limit);
 
 }  // namespace fencepost::tx

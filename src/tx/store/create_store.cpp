@@ -110,7 +110,7 @@ ManagedTx new_managed_tx(const NewTx& item, const pg::Row& row) {
 const Statement sql::kCreateBatch{"tx_create_batch", R"(
   WITH held AS MATERIALIZED (
     SELECT w.slot, w.chain_id, w.signer, w.token, c.ctid AS cursor_row, c.next_nonce, c.next_creation,
-           c.needs_reconcile,
+           c.needs_reconcile, coalesce(c.reconcile_reason, 'chain_ahead') AS reconcile_reason,
            CASE WHEN c.next_nonce IS NULL THEN 0
                 WHEN c.first_waiting < c.next_creation THEN 0  -- others wait, and come first
                 WHEN w.max_in_flight = 0 THEN 2147483647
@@ -126,7 +126,8 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
      WHERE )" FENCEPOST_HELD_BY_US("w") R"(
   ),
   item AS MATERIALIZED (
-    SELECT i.*, h.chain_id, h.signer, h.token, h.cursor_row, h.next_nonce, h.next_creation, h.needs_reconcile, h.room,
+    SELECT i.*, h.chain_id, h.signer, h.token, h.cursor_row, h.next_nonce, h.next_creation, h.needs_reconcile, h.reconcile_reason,
+           h.room,
            known.tx_id AS known_id, known.nonce AS known_nonce, known.payload_hash AS known_hash
       FROM ROWS FROM (unnest($6::bigint[], $7::bigint[], $8::uuid[], $9::text[], $10::text[], $11::bytea[],
                              $12::bigint[]),
@@ -194,7 +195,7 @@ const Statement sql::kCreateBatch{"tx_create_batch", R"(
               WHEN f.payload_hash = i.payload_hash THEN 'existing'
               ELSE 'conflict'
          END AS outcome,
-         i.known_id, i.known_nonce,
+         i.known_id, i.known_nonce, i.reconcile_reason,
          f.creation_seq AS new_creation_seq, f.nonce AS new_nonce, f.token AS new_token, f.at AS new_at
     FROM item AS i
     LEFT JOIN fresh AS f ON f.ord = i.first_ord
@@ -252,7 +253,8 @@ awaitable<std::vector<CreateResult>> create_batch(pg::Pool& pool, std::string no
   }
   auto known = co_await find_known(pool, rows);
   for (const auto row : rows) {
-    CreateResult result{.outcome = create_outcome(row.get<std::string_view>("outcome")), .tx = std::nullopt};
+    CreateResult result{.outcome = create_outcome(row.get<std::string_view>("outcome"))};
+    if (result.outcome == CreateOutcome::kNeedsReconcile) result.reason = read_reconcile_reason(row);
     if (!row.is_null("known_id")) {
       result.tx = known.at(row.get<Uuid>("known_id"));
     } else if (!row.is_null("new_at")) {
@@ -292,7 +294,7 @@ const Statement sql::kPromote{"tx_promote", R"(
                            FROM managed_tx AS t
                           WHERE t.chain_id = h.chain_id
                             AND t.signer = h.signer
-                            AND t.nonce IS NULL
+                            AND )" FENCEPOST_WAITS("t") R"(
                             AND t.creation_seq >= h.first_waiting
                           ORDER BY t.creation_seq
                           LIMIT h.room) AS t ON true
@@ -322,7 +324,7 @@ const Statement sql::kPromote{"tx_promote", R"(
        SET nonce = chosen.nonce
       FROM chosen
      WHERE t.ctid = chosen.row_id
-       AND t.nonce IS NULL
+       AND )" FENCEPOST_WAITS("t") R"(
     RETURNING t.tx_id
   ),
   logged AS (

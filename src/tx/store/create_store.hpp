@@ -15,6 +15,7 @@
 #include "pg/pool.hpp"
 #include "tx/model/lease.hpp"
 #include "tx/model/managed_tx.hpp"
+#include "tx/model/reconcile_reason.hpp"
 
 namespace fencepost::tx {
 
@@ -39,12 +40,13 @@ enum class CreateOutcome {
   kExisting,        // the same request was stored before
   kConflict,        // the request id was used with another payload
   kFenced,          // this node no longer holds the lease
-  kNeedsReconcile,  // the chain's nonce is above the cursor: no nonces are assigned until an operator accepts it
+  kNeedsReconcile,  // no nonces are assigned until an operator has acted, for `reason`
 };
 
 struct CreateResult {
   CreateOutcome outcome = CreateOutcome::kFenced;
-  std::optional<ManagedTx> tx;  // for kCreated, kExisting and kConflict
+  std::optional<ManagedTx> tx = std::nullopt;  // for kCreated, kExisting and kConflict
+  std::optional<ReconcileReason> reason = std::nullopt;
 };
 
 namespace sql {

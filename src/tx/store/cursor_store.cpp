@@ -69,6 +69,8 @@ constexpr Statement kObserve{"tx_cursor_observe", R"(
            chain_nonce = s.nonce,
            chain_nonce_at = clock_timestamp(),
            needs_reconcile = c.needs_reconcile OR s.outcome = 'mismatch',
+           reconcile_reason = CASE WHEN s.outcome = 'mismatch' THEN 'chain_ahead' ELSE c.reconcile_reason END,
+           gap_nonce = CASE WHEN s.outcome = 'mismatch' THEN NULL ELSE c.gap_nonce END,
            fencing_token = s.token,
            updated_at = clock_timestamp()
       FROM seen AS s
@@ -105,7 +107,8 @@ awaitable<std::vector<CursorResult>> observe_chain_nonces(pg::Pool& pool, std::s
 }
 
 constexpr Statement kRead{"tx_cursor_read", R"(
-  SELECT c.chain_id, c.signer, c.next_nonce, c.chain_nonce, c.needs_reconcile,
+  SELECT c.chain_id, c.signer, c.next_nonce, c.chain_nonce, c.gap_nonce,
+         CASE WHEN c.needs_reconcile THEN coalesce(c.reconcile_reason, 'chain_ahead') END AS reconcile_reason,
          coalesce(c.chain_nonce_at, '-infinity') <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS is_old
     FROM signer_nonce_cursor AS c
     JOIN unnest($1::bigint[], $2::text[]) AS w(chain_id, signer) USING (chain_id, signer))"};
@@ -119,7 +122,8 @@ awaitable<std::vector<Cursor>> read_cursors(pg::Pool& pool, std::vector<SignerLe
     out.push_back({.key = read_key(row),
                    .next_nonce = row.get<std::optional<std::int64_t>>("next_nonce"),
                    .chain_nonce = row.get<std::optional<std::int64_t>>("chain_nonce"),
-                   .needs_reconcile = row.get<bool>("needs_reconcile"),
+                   .reason = read_reconcile_reason(row),
+                   .gap_nonce = row.get<std::optional<std::int64_t>>("gap_nonce"),
                    .chain_nonce_is_old = row.get<bool>("is_old")});
   }
   co_return out;

@@ -9,6 +9,7 @@
 
 #include "pg/pool.hpp"
 #include "tx/model/lease.hpp"
+#include "tx/model/reconcile_reason.hpp"
 
 namespace fencepost::tx {
 
@@ -42,8 +43,9 @@ struct Cursor {
   SignerKey key;
   std::optional<std::int64_t> next_nonce;
   std::optional<std::int64_t> chain_nonce;
-  bool needs_reconcile = false;
-  bool chain_nonce_is_old = true;  // not read from the chain for `timeout`
+  std::optional<ReconcileReason> reason;  // why the signer waits for an operator; nullopt: it does not
+  std::optional<std::int64_t> gap_nonce;  // for kUndone and kGap
+  bool chain_nonce_is_old = true;         // not read from the chain for `timeout`
 };
 awaitable<std::vector<Cursor>> read_cursors(pg::Pool& pool, std::vector<SignerLease> leases,
                                             std::chrono::milliseconds timeout);

@@ -9,6 +9,7 @@
 #include "runtime/log.hpp"
 #include "tx/store/fence.hpp"
 #include "tx/store/read_row.hpp"
+#include "tx/store/sql_parts.hpp"
 
 namespace fencepost::tx {
 
@@ -223,7 +224,8 @@ awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string nod
 }
 
 // This node's open writes still hold KEY SHARE, and the next owner waits for them. Locks in key order, like every other
-// statement that locks several leases.
+// statement that locks several leases, and skips a lease that another session has locked, for instance this node's own
+// renewal: the caller learns which were released.
 const Statement sql::kReleaseLeases{"tx_lease_release", R"(
   WITH mine AS MATERIALIZED (
     SELECT l.chain_id, l.signer
@@ -240,22 +242,25 @@ const Statement sql::kReleaseLeases{"tx_lease_release", R"(
          renewed_at = clock_timestamp()
     FROM mine
    WHERE l.chain_id = mine.chain_id
-     AND l.signer = mine.signer)"};
+     AND l.signer = mine.signer
+  RETURNING l.chain_id, l.signer, l.fencing_token)"};
 
 constexpr Statement kTell{"tx_lease_tell", "SELECT pg_notify($1, '')"};
 
-awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
-                           std::optional<std::chrono::milliseconds> timeout) {
+awaitable<std::vector<SignerLease>> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
+                                                   std::optional<std::chrono::milliseconds> timeout) {
   const FencedLeases w(leases);
   pg::Batch batch;
   batch.add(sql::kReleaseLeases, node, w.chains, w.signers, w.tokens).add(kTell, kLeaseChannel);
-  co_await pool.run(std::move(batch), {.timeout = timeout});
+  const auto results = co_await pool.run(std::move(batch), {.timeout = timeout});
+  co_return read_leases(results.front());
 }
 
 constexpr Statement kFind{"tx_lease_find", R"(
   SELECT w.ord, l.owner_node, l.fencing_token,
          l.expires_at <= clock_timestamp() - make_interval(secs => $3 / 1000.0) AS expired,
-         coalesce(n.advertise_url, '') AS advertise_url
+         extract(epoch FROM clock_timestamp() - l.renewed_at)::double precision AS silent_for,
+         coalesce(n.advertise_url, '') AS advertise_url, n.node_id IS NOT NULL AS registered
     FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS w(chain_id, signer, ord)
     JOIN signer_lease AS l ON l.chain_id = w.chain_id AND l.signer = w.signer
     LEFT JOIN cluster_node AS n ON n.node_id = l.owner_node)"};
@@ -276,35 +281,40 @@ awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std
                        .owner_node = row.get<std::string>("owner_node"),
                        .fencing_token = row.get<std::int64_t>("fencing_token"),
                        .expired = row.get<bool>("expired"),
-                       .advertise_url = row.get<std::string>("advertise_url")};
+                       .advertise_url = row.get<std::string>("advertise_url"),
+                       .registered = row.get<bool>("registered"),
+                       .silent_for = read_seconds(row, "silent_for").value_or(std::chrono::milliseconds(0))};
   }
   co_return out;
 }
 
-// Whether a signer has transactions that wait for a nonce or are open; NULL when it has no cursor.
-#define FENCEPOST_HAS_WORK(l)                                                                                        \
-  "(SELECT c.first_waiting < c.next_creation OR EXISTS (SELECT FROM tx_open AS t WHERE t.chain_id = c.chain_id AND " \
-  "t.signer = c.signer) FROM signer_nonce_cursor AS c WHERE c.chain_id = " l ".chain_id AND c.signer = " l ".signer)"
+// A signer that waits for an operator needs a leader, too: only a leader notices that the operator has acted. NULL when
+// the signer has no cursor.
+#define FENCEPOST_NEEDS_LEADER(l)                                                                               \
+  "(" FENCEPOST_HAS_WORK(l) " OR (SELECT c.needs_reconcile FROM signer_nonce_cursor AS c WHERE c.chain_id = " l \
+                            ".chain_id AND c.signer = " l ".signer))"
 
 const Statement sql::kOrphans{"tx_lease_orphans", R"(
   SELECT l.chain_id, l.signer
     FROM signer_lease AS l
    WHERE l.chain_id = ANY ($1::bigint[])
      AND l.expires_at <= clock_timestamp() - make_interval(secs => $2 / 1000.0)
-     AND )" FENCEPOST_HAS_WORK("l") R"(
+     AND ($4::text IS NULL
+          OR EXISTS (SELECT FROM cluster_node_signer AS k WHERE k.node_id = $4 AND k.signer = l.signer))
+     AND )" FENCEPOST_NEEDS_LEADER("l") R"(
    ORDER BY random()
    LIMIT $3)"};
 
 awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::int64_t> chains, LeaseTimes times,
-                                               std::size_t limit) {
-  const auto rows = co_await pool.query(sql::kOrphans, chains, times.clock_skew_allowance.count(), limit);
+                                               std::size_t limit, std::optional<std::string> node) {
+  const auto rows = co_await pool.query(sql::kOrphans, chains, times.clock_skew_allowance.count(), limit, node);
   co_return read_keys(rows);
 }
 
 const Statement sql::kIdle{"tx_lease_idle", R"(
   SELECT w.chain_id, w.signer
     FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)
-   WHERE )" FENCEPOST_HAS_WORK("w") R"( IS NOT true)"};
+   WHERE )" FENCEPOST_NEEDS_LEADER("w") R"( IS NOT true)"};
 
 awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<SignerLease> leases) {
   const FencedLeases w(leases);

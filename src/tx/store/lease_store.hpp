@@ -19,8 +19,10 @@ struct LeaseView {
   SignerKey key;
   std::string owner_node;  // empty: released
   std::int64_t fencing_token = 0;
-  bool expired = true;        // any node may take it
-  std::string advertise_url;  // of the owner; empty when the owner is not known or has none
+  bool expired = true;                      // any node may take it
+  std::string advertise_url;                // of the owner; empty when the owner is not known or has none
+  bool registered = false;                  // the owner is in the table of nodes
+  std::chrono::milliseconds silent_for{0};  // since the last renewal
 };
 
 // The error code of acquire_leases when a session that does not belong to a node holds a lock on the lease.
@@ -35,7 +37,7 @@ extern const pg::Statement kRenewLeases;        // $1 node, $2 chains, $3 signer
 extern const pg::Statement kReleaseLeases;      // $1 node, $2 chains, $3 signers, $4 tokens
 extern const pg::Statement kTerminateBlockers;  // $1 the waiting backend's pid
 extern const pg::Statement kMakeDue;            // $1 chain, $2 signers
-extern const pg::Statement kOrphans;            // $1 chains, $2 skew ms, $3 limit
+extern const pg::Statement kOrphans;            // $1 chains, $2 skew ms, $3 limit, $4 node
 extern const pg::Statement kIdle;               // $1 chains, $2 signers
 }  // namespace sql
 
@@ -52,10 +54,11 @@ awaitable<std::vector<SignerLease>> acquire_leases(pg::Pool& pool, std::string n
 awaitable<std::vector<SignerLease>> renew_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
                                                  LeaseTimes times);
 
-// Releases the leases, so that the next owner need not wait, and notifies all nodes on `kLeaseChannel`. Skips a lease
-// that another session has locked; that lease expires. Throws CommitUnknown when there is no answer within `timeout`.
-awaitable<> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
-                           std::optional<std::chrono::milliseconds> timeout = std::nullopt);
+// Releases the leases, so that the next owner need not wait, and notifies all nodes on `kLeaseChannel`. Returns those
+// that were released: a lease that another session has locked is skipped. Throws CommitUnknown when there is no answer
+// within `timeout`.
+awaitable<std::vector<SignerLease>> release_leases(pg::Pool& pool, std::string node, std::vector<SignerLease> leases,
+                                                   std::optional<std::chrono::milliseconds> timeout = std::nullopt);
 
 inline constexpr std::string_view kLeaseChannel = "fencepost_lease";
 
@@ -63,12 +66,13 @@ inline constexpr std::string_view kLeaseChannel = "fencepost_lease";
 awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std::vector<SignerKey> keys,
                                                              LeaseTimes times);
 
-// Orphaned signers: those with open transactions whose lease no node holds. At most `limit`, in random order, so that
-// two nodes do not compete for the same ones.
+// Orphaned signers: those with open transactions, or that wait for an operator, whose lease no node holds. With `node`,
+// only those whose keys that node has. At most `limit`, in random order, so that two nodes do not compete for the same
+// ones.
 awaitable<std::vector<SignerKey>> find_orphans(pg::Pool& pool, std::vector<std::int64_t> chains, LeaseTimes times,
-                                               std::size_t limit);
+                                               std::size_t limit, std::optional<std::string> node = std::nullopt);
 
-// The signers among `leases` without open transactions.
+// The signers among `leases` without open transactions that do not wait for an operator.
 awaitable<std::vector<SignerKey>> idle_signers(pg::Pool& pool, std::vector<SignerLease> leases);
 
 }  // namespace fencepost::tx

@@ -243,6 +243,14 @@ TEST_F(LeaseStore, orphans_are_signers_with_work_and_no_leader) {
     found = co_await idle_signers(pool, {led, idle, orphan, finished});
     std::ranges::sort(found);
     EXPECT_EQ(found, (std::vector<SignerKey>{idle.key, finished.key}));
+    // Only a leader notices that what a signer waits for has happened.
+    admin.must("UPDATE signer_nonce_cursor SET needs_reconcile = true WHERE signer = $1",
+               pg::Params::of(finished.key.signer));
+    found = co_await find_orphans(pool, {kChain}, LeaseTimes{}, 10);
+    std::ranges::sort(found);
+    EXPECT_EQ(found, (std::vector<SignerKey>{orphan.key, finished.key}));
+    found = co_await idle_signers(pool, {led, idle, orphan, finished});
+    EXPECT_EQ(found, std::vector<SignerKey>{idle.key});
   });
 }
 

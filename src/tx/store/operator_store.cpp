@@ -1,95 +1,53 @@
 #include "tx/store/operator_store.hpp"
 
 #include "pg/bytes.hpp"
-#include "pg/error.hpp"
-#include "tx/store/fence.hpp"
+#include "tx/store/operator_write.hpp"
+#include "tx/store/sql_parts.hpp"
 
 namespace fencepost::tx {
 
 using pg::Statement;
 
-namespace {
-
-// $1 … $9 of every statement here: node, chain, signer, token, tx, action, reason, actor, detail.
-#define FENCEPOST_HELD                                                                                            \
-  "held AS MATERIALIZED ( SELECT l.fencing_token FROM signer_lease AS l WHERE l.chain_id = $2 AND l.signer = $3 " \
-  "AND l.owner_node = $1 AND l.fencing_token = $4 AND l.expires_at > clock_timestamp() )"
-#define FENCEPOST_AUDIT(done)                                                                                     \
-  "audit AS ( INSERT INTO operator_action (chain_id, signer, tx_id, action, reason, actor, node, detail) SELECT " \
-  "$2, $3, $5::uuid, $6, $7, $8, $1, $9::jsonb FROM " done " )"
-#define FENCEPOST_WHY "$6 || ' by ' || $8 || ': ' || $7"
-#define FENCEPOST_HISTORY(done)                                                                                \
-  "logged AS ( INSERT INTO event (subject, from_state, to_state, sub_state, node, fencing_token, why) SELECT " \
-  "'tx/' || tx_id, from_state, state, sub_state, $1, $4, " FENCEPOST_WHY " FROM " done " )"
-#define FENCEPOST_OUTCOME(done)                                                                     \
-  "SELECT CASE WHEN NOT EXISTS (SELECT FROM held) THEN 'fenced' WHEN NOT EXISTS (SELECT FROM " done \
-  ") THEN 'moved' ELSE 'done' END AS outcome"
-
-pg::Params params_of(const std::string& node, const OperatorAct& act) {
-  return pg::Params::of(node, act.lease.key.chain_id, act.lease.key.signer, act.lease.fencing_token, act.tx_id,
-                        act.action, act.reason, act.actor, act.detail);
-}
-
-// Turns a lock timeout into an error that the caller may retry: the whole batch was rolled back.
-awaitable<pg::ResultSet> run_or_refuse(pg::Pool& pool, pg::Batch batch) {
-  std::string cause;
-  try {
-    co_return co_await run_fenced(pool, std::move(batch));
-  } catch (const pg::QueryError& error) {
-    if (!error.is_lock_timeout()) throw;
-    cause = error.error().to_string();
-  }
-  throw Exception(unavailable("tx_locked",
-                              "another database session holds a lock on the transaction or on the signer's nonces; "
-                              "nothing was changed: retry, or end that session")
-                      .because(std::move(cause))
-                      .after(std::chrono::seconds(1)));
-}
-
-// Requires: act.tx_id.
-awaitable<StepOutcome> write_row(pg::Pool& pool, const std::string& node, const OperatorAct& act,
-                                 const Statement& statement, pg::Params params) {
-  FencedRows rows;
-  rows.add(act.lease, *act.tx_id);
-  auto batch = fence_rows(node, rows);
-  batch.add_params(statement, std::move(params));
-  const auto answer = co_await run_or_refuse(pool, std::move(batch));
-  co_return read_outcome(answer.one());
-}
-
-awaitable<pg::ResultSet> write_cursor(pg::Pool& pool, const std::string& node, const OperatorAct& act,
-                                      const Statement& statement, pg::Params params) {
-  auto batch = fence_cursors(node, FencedLeases({act.lease}));
-  batch.add_params(statement, std::move(params));
-  co_return co_await run_or_refuse(pool, std::move(batch));
-}
-
-}  // namespace
-
+// `unsent` is what a step from STUCK to ALLOCATED requires (Step::expect_unsent).
 constexpr Statement kRebroadcast{"tx_operator_rebroadcast", R"(
   WITH )" FENCEPOST_HELD R"(,
-  done AS (
-    UPDATE tx_open AS t
-       SET state = $11,
-           sub_state = CASE WHEN $10 = 'STUCK' THEN NULL ELSE t.sub_state END,
-           next_resubmit_at = clock_timestamp(),
-           first_submitted_at = CASE WHEN $10 = 'STUCK' THEN clock_timestamp() ELSE t.first_submitted_at END,
-           fencing_token = $4,
-           updated_at = clock_timestamp()
-      FROM held
+  chosen AS MATERIALIZED (
+    SELECT t.ctid AS row_id, coalesce(a.tx_hash, t.tx_hash) AS tx_hash,
+           )" FENCEPOST_MAY_BE_SIGNED_ANEW("t") R"( AS unsent
+      FROM tx_open AS t
+     CROSS JOIN held
+      LEFT JOIN LATERAL (SELECT a.tx_hash
+                           FROM tx_attempt AS a
+                          WHERE a.tx_id = t.tx_id AND a.raw IS NOT NULL
+                          ORDER BY (a.tx_hash = t.tx_hash) DESC, a.attempt DESC
+                          LIMIT 1) AS a ON true
      WHERE t.tx_id = $5::uuid
        AND t.state = $10
        AND t.receipt_block IS NULL
-    RETURNING t.tx_id, $10::text AS from_state, t.state, t.sub_state
+       AND (t.state = 'ALLOCATED' OR a.tx_hash IS NOT NULL)
+  ),
+  done AS (
+    UPDATE tx_open AS t
+       SET state = CASE WHEN $10 <> 'STUCK' THEN t.state WHEN c.unsent THEN 'ALLOCATED' ELSE 'TRACKING' END,
+           sub_state = CASE WHEN $10 = 'STUCK' OR t.tx_hash <> c.tx_hash THEN NULL ELSE t.sub_state END,
+           tx_hash = c.tx_hash,
+           next_resubmit_at = clock_timestamp(),
+           watched_since = CASE WHEN $10 = 'STUCK' THEN clock_timestamp() ELSE t.watched_since END,
+           fencing_token = $4,
+           updated_at = clock_timestamp()
+      FROM chosen AS c
+     WHERE t.ctid = c.row_id
+    RETURNING t.tx_id, t.chain_id, t.signer, t.nonce, $10::text AS from_state, t.state, t.sub_state
   ),
   )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
 
-awaitable<StepOutcome> rebroadcast_now(pg::Pool& pool, std::string node, OperatorAct act, TxState from, TxState to) {
+awaitable<StepOutcome> rebroadcast_now(pg::Pool& pool, std::string node, OperatorAct act, TxState from) {
   auto params = params_of(node, act);
-  params.add(kManagedTx.name(from)).add(kManagedTx.name(to));
+  params.add(kManagedTx.name(from));
   co_return co_await write_row(pool, node, act, kRebroadcast, std::move(params));
 }
 
+// A hash that was found at the nonce and taken for another sender's becomes ours, because the operator says so.
 constexpr Statement kRecord{"tx_operator_record", R"(
   WITH )" FENCEPOST_HELD R"(,
   done AS (
@@ -106,8 +64,12 @@ constexpr Statement kRecord{"tx_operator_record", R"(
      WHERE t.tx_id = $5::uuid
        AND t.state = $10
        AND t.receipt_block IS NULL
-       AND NOT EXISTS (SELECT FROM tx_attempt AS a WHERE a.chain_id = $2 AND a.tx_hash = $11)
-    RETURNING t.tx_id, t.chain_id, $10::text AS from_state, t.state, t.sub_state
+       AND NOT EXISTS (SELECT
+                         FROM tx_attempt AS a
+                        WHERE a.chain_id = $2
+                          AND a.tx_hash = $11
+                          AND (a.tx_id <> $5::uuid OR a.kind <> 'external'))
+    RETURNING t.tx_id, t.chain_id, t.signer, t.nonce, $10::text AS from_state, t.state, t.sub_state
   ),
   attempt AS (
     INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, outcome, fencing_token)
@@ -115,6 +77,11 @@ constexpr Statement kRecord{"tx_operator_record", R"(
            1 + coalesce((SELECT max(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = d.tx_id), 0),
            'recorded', 'unknown', $4
       FROM done AS d
+        ON CONFLICT (chain_id, tx_hash) DO UPDATE
+           SET attempt = excluded.attempt,
+               kind = excluded.kind,
+               outcome = excluded.outcome,
+               fencing_token = excluded.fencing_token
   ),
   )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
 
@@ -142,7 +109,7 @@ constexpr Statement kCancel{"tx_operator_cancel", R"(
        AND t.state = $10
        AND t.tx_hash IS NOT DISTINCT FROM $11
        AND t.receipt_block IS NULL
-    RETURNING t.tx_id, t.chain_id, $10::text AS from_state, t.state, t.sub_state
+    RETURNING t.tx_id, t.chain_id, t.signer, t.nonce, $10::text AS from_state, t.state, t.sub_state
   ),
   attempt AS (
     INSERT INTO tx_attempt (chain_id, tx_hash, tx_id, attempt, kind, raw, fees, fencing_token)
@@ -150,6 +117,14 @@ constexpr Statement kCancel{"tx_operator_cancel", R"(
            1 + coalesce((SELECT max(a.attempt) FROM tx_attempt AS a WHERE a.tx_id = d.tx_id), 0),
            'cancel', $13::bytea, $14::jsonb, $4
       FROM done AS d
+        ON CONFLICT (chain_id, tx_hash) DO UPDATE  -- of a transaction that had this nonce before a reset
+           SET tx_id = excluded.tx_id,
+               attempt = excluded.attempt,
+               kind = excluded.kind,
+               raw = excluded.raw,
+               fees = excluded.fees,
+               outcome = NULL,
+               fencing_token = excluded.fencing_token
   ),
   )" FENCEPOST_HISTORY("done") "," FENCEPOST_AUDIT("done") FENCEPOST_OUTCOME("done")};
 
@@ -215,6 +190,8 @@ constexpr Statement kAccept{"tx_operator_accept", R"(
     UPDATE signer_nonce_cursor AS c
        SET next_nonce = greatest(c.next_nonce, $10),
            needs_reconcile = false,
+           reconcile_reason = NULL,
+           gap_nonce = NULL,
            chain_nonce = $10,
            chain_nonce_at = clock_timestamp(),
            fencing_token = $4,
@@ -222,17 +199,23 @@ constexpr Statement kAccept{"tx_operator_accept", R"(
       FROM held
      WHERE c.chain_id = $2
        AND c.signer = $3
+       AND c.needs_reconcile
+       AND c.gap_nonce IS NULL  -- the chain is ahead
     RETURNING c.next_nonce
   ),
-  )" FENCEPOST_AUDIT("done") "SELECT next_nonce FROM done"};
+  )" FENCEPOST_AUDIT("done") R"(
+  SELECT CASE WHEN NOT EXISTS (SELECT FROM held) THEN 'fenced' WHEN NOT EXISTS (SELECT FROM done) THEN 'moved'
+              ELSE 'done'
+         END AS outcome,
+         (SELECT next_nonce FROM done) AS next_nonce)"};
 
-awaitable<std::optional<std::int64_t>> accept_chain_nonce(pg::Pool& pool, std::string node, OperatorAct act,
-                                                          std::int64_t chain_nonce) {
+awaitable<Accepted> accept_chain_nonce(pg::Pool& pool, std::string node, OperatorAct act, std::int64_t chain_nonce) {
   auto params = params_of(node, act);
   params.add(chain_nonce);
   const auto rows = co_await write_cursor(pool, node, act, kAccept, std::move(params));
-  if (rows.empty()) co_return std::nullopt;
-  co_return rows.one().get<std::int64_t>("next_nonce");
+  const auto row = rows.one();
+  co_return Accepted{.outcome = read_outcome(row),
+                     .next_nonce = row.get<std::optional<std::int64_t>>("next_nonce").value_or(0)};
 }
 
 }  // namespace fencepost::tx

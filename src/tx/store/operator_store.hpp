@@ -14,8 +14,6 @@
 
 namespace fencepost::tx {
 
-// The error code when another session held a lock for longer than kLockPatience.
-
 // All functions here throw as Connection::run, or kUnavailable `tx_locked` when nothing was written because of a lock.
 struct OperatorAct {
   SignerLease lease;
@@ -26,8 +24,10 @@ struct OperatorAct {
   std::string detail = "{}";  // JSON
 };
 
-// Makes the newest attempt due now. A STUCK transaction that was broadcast before goes back to TRACKING.
-awaitable<StepOutcome> rebroadcast_now(pg::Pool& pool, std::string node, OperatorAct act, TxState from, TxState to);
+// Makes the current attempt due now; the newest one with bytes where the current one was recorded and has none. A STUCK
+// transaction goes back to TRACKING, or, when every attempt was refused, to ALLOCATED, where it is priced anew. kMoved
+// also when there are no bytes to send.
+awaitable<StepOutcome> rebroadcast_now(pg::Pool& pool, std::string node, OperatorAct act, TxState from);
 
 // Adds an attempt that was signed outside Fencepost, and makes it the current one.
 awaitable<StepOutcome> record_attempt(pg::Pool& pool, std::string node, OperatorAct act, TxState from,
@@ -48,8 +48,12 @@ struct GapFill {
 };
 awaitable<StepOutcome> fill_gap(pg::Pool& pool, std::string node, OperatorAct act, GapFill fill);
 
-// Moves the cursor up to at least `chain_nonce` and assigns nonces again. Returns the next nonce; nullopt: fenced.
-awaitable<std::optional<std::int64_t>> accept_chain_nonce(pg::Pool& pool, std::string node, OperatorAct act,
-                                                          std::int64_t chain_nonce);
+// Moves the cursor up to at least `chain_nonce` and assigns nonces again. kMoved: the signer does not wait for an
+// operator because the chain is ahead.
+struct Accepted {
+  StepOutcome outcome = StepOutcome::kFenced;
+  std::int64_t next_nonce = 0;
+};
+awaitable<Accepted> accept_chain_nonce(pg::Pool& pool, std::string node, OperatorAct act, std::int64_t chain_nonce);
 
 }  // namespace fencepost::tx

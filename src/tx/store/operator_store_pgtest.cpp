@@ -1,4 +1,5 @@
 // Tests that the writes of operators pass the same fence as those of the workers.
+#include "tx/store/cursor_reset_store.hpp"
 #include "tx/store/operator_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/tx_store.hpp"
@@ -61,21 +62,26 @@ TEST_F(OperatorStore, a_write_blocked_by_another_sessions_lock_is_refused_and_ch
   constexpr std::string_view kRow = "SELECT FROM tx_open WHERE nonce = 0 FOR UPDATE";
   constexpr std::string_view kCursor = "SELECT FROM signer_nonce_cursor FOR UPDATE";
   const auto accept = [this](pg::Pool& pool) -> awaitable<StepOutcome> {
-    const auto next = co_await accept_chain_nonce(pool, "node-a", act(std::nullopt), 5);
-    EXPECT_EQ(next, 5);
-    co_return StepOutcome::kDone;
+    const auto accepted = co_await accept_chain_nonce(pool, "node-a", act(std::nullopt), 5);
+    EXPECT_EQ(accepted.next_nonce, 5);
+    co_return accepted.outcome;
   };
+  const auto reset = [this](pg::Pool& pool) -> awaitable<StepOutcome> {
+    auto plan = co_await plan_reset(pool, lease.key, 1, 0ms);
+    const auto done = co_await reset_cursor(pool, "node-a", act(std::nullopt), 1, std::move(*plan));
+    co_return done.outcome;
+  };
+  admin.must("UPDATE signer_nonce_cursor SET needs_reconcile = true");
   // Fill the gap before the cancel and the record, because those change attempts and states.
   const std::vector<Act> acts{
       {"rebroadcast", kRow,
-       [&](pg::Pool& pool) {
-         return rebroadcast_now(pool, "node-a", act(tx[0]), TxState::kAllocated, TxState::kAllocated);
-       }},
+       [&](pg::Pool& pool) { return rebroadcast_now(pool, "node-a", act(tx[0]), TxState::kAllocated); }},
       {"fill", kCursor, [&](pg::Pool& pool) { return fill_gap(pool, "node-a", act(std::nullopt), fill()); }},
       {"cancel", kRow, [&](pg::Pool& pool) { return store_cancel(pool, "node-a", act(tx[0]), cancel()); }},
       {"record", kRow,
        [&](pg::Pool& pool) { return record_attempt(pool, "node-a", act(tx[0]), TxState::kTracking, hash_of(9)); }},
       {"accept", kCursor, accept},
+      {"reset", kCursor, reset},
   };
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
     for (const auto& one : acts) {
@@ -93,7 +99,7 @@ TEST_F(OperatorStore, a_write_blocked_by_another_sessions_lock_is_refused_and_ch
       EXPECT_NE(everything(), before);
     }
   });
-  EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM operator_action"), 5);
+  EXPECT_EQ(admin.value<std::int64_t>("SELECT count(*) FROM operator_action"), 6);
 }
 
 // The filler takes a place in line behind those that wait, and has a nonce at once.
@@ -134,14 +140,14 @@ TEST_F(OperatorStore, a_write_under_a_lease_that_was_lost_changes_nothing_and_wa
   stranger.must("SELECT FROM managed_tx FOR UPDATE");
   stranger.must("SELECT FROM signer_nonce_cursor FOR UPDATE");
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
-    const auto again = co_await rebroadcast_now(pool, "node-a", act(tx[0]), TxState::kAllocated, TxState::kAllocated);
+    const auto again = co_await rebroadcast_now(pool, "node-a", act(tx[0]), TxState::kAllocated);
     EXPECT_EQ(again, StepOutcome::kFenced);
     const auto cancelled = co_await store_cancel(pool, "node-a", act(tx[0]), cancel());
     EXPECT_EQ(cancelled, StepOutcome::kFenced);
     const auto filled = co_await fill_gap(pool, "node-a", act(std::nullopt), fill());
     EXPECT_EQ(filled, StepOutcome::kFenced);
     const auto accepted = co_await accept_chain_nonce(pool, "node-a", act(std::nullopt), 5);
-    EXPECT_FALSE(accepted);
+    EXPECT_EQ(accepted.outcome, StepOutcome::kFenced);
   });
   stranger.must("ROLLBACK");
   EXPECT_EQ(everything(), before);

@@ -173,14 +173,15 @@ class ProtocolTest : public ::testing::Test {
       CASE WHEN (SELECT count(*) <> coalesce(max(creation_seq) + 1, 0) FROM t) THEN 'places in line have a gap' END,
       CASE WHEN (SELECT next_creation <> (SELECT count(*) FROM t) FROM c) THEN 'the line''s end is wrong' END,
       CASE WHEN EXISTS (SELECT FROM t AS a JOIN t AS b ON a.creation_seq < b.creation_seq
-                         WHERE a.nonce > b.nonce OR (a.nonce IS NULL AND b.nonce IS NOT NULL))
+                         WHERE a.nonce > b.nonce
+                            OR (a.state = 'CREATED' AND b.nonce IS NOT NULL))
            THEN 'nonces are not in creation order' END,
-      CASE WHEN EXISTS (SELECT FROM t, c WHERE t.nonce IS NULL AND t.creation_seq < c.first_waiting)
+      CASE WHEN EXISTS (SELECT FROM t, c WHERE t.state = 'CREATED' AND t.creation_seq < c.first_waiting)
            THEN 'a transaction waits before the first of the line' END,
       CASE WHEN EXISTS (SELECT FROM o, c WHERE o.receipt_block IS NULL AND o.nonce < c.first_unmined)
            THEN 'a nonce without a receipt below the first one' END,
       CASE WHEN EXISTS (SELECT FROM t
-                         WHERE 1 <> (SELECT (t.nonce IS NULL)::int
+                         WHERE 1 <> (SELECT (t.nonce IS NULL AND t.released_nonce IS NULL AND NOT t.ended_unnumbered)::int
                                           + (SELECT count(*) FROM o
                                               WHERE o.tx_id = t.tx_id AND o.nonce IS NOT DISTINCT FROM t.nonce)
                                           + (SELECT count(*) FROM tx_ended AS d WHERE d.tx_id = t.tx_id)))

@@ -4,11 +4,16 @@
 // the planner believes about the tables: that they are empty, that nothing is open, or that there is much of
 // everything.
 #include "tests/support/query_plan.hpp"
+#include "tx/store/ability_store.hpp"
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/create_store.hpp"
+#include "tx/store/cursor_reset_store.hpp"
 #include "tx/store/cursor_store.hpp"
 #include "tx/store/fence.hpp"
+#include "tx/store/gap_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
+#include "tx/store/reject_store.hpp"
+#include "tx/store/reopen_store.hpp"
 #include "tx/store/step_store.hpp"
 #include "tx/store/tx_store.hpp"
 #include "tx/store/work_store.hpp"
@@ -84,6 +89,18 @@ const std::vector<Expected> kExpected{
     {sql::kWaiting, {"tx_open_pkey"}, ""},
     {sql::kApplySteps, {"tx_open_tx_id_key", "tx_attempt_pkey"}, ""},
     {sql::kEndSteps, {"tx_open_tx_id_key"}, ""},
+    {sql::kReject, {"tx_open_tx_id_key", "managed_tx_pkey", "signer_nonce_cursor_pkey"}, ""},
+    {sql::kFindGaps, {"signer_nonce_cursor_pkey", "tx_open_pkey", "uq_managed_tx_signer_nonce", "tx_ended_pkey"}, ""},
+    {sql::kNoteGaps, {"signer_nonce_cursor_pkey", "tx_open_pkey"}, ""},
+    {sql::kFindUndone, {"uq_managed_tx_signer_nonce", "tx_ended_pkey"}, ""},
+    {sql::kLockEnded, {"tx_ended_pkey", "managed_tx_pkey"}, ""},
+    {sql::kReopen, {"tx_ended_pkey", "managed_tx_pkey", "tx_attempt_tx_id_attempt_key", "tx_open_pkey"}, ""},
+    {sql::kCancelWaiting, {"managed_tx_pkey", "idx_managed_tx_waiting", "signer_nonce_cursor_pkey"}, ""},
+    {sql::kNonceHolders, {"uq_managed_tx_signer_nonce", "tx_open_tx_id_key", "tx_ended_pkey"}, ""},
+    {sql::kNonceAttempts, {"tx_attempt_tx_id_attempt_key"}, ""},
+    {sql::kLockHolders, {"tx_open_pkey"}, ""},
+    {sql::kLockEndedHolders, {"uq_managed_tx_signer_nonce", "tx_ended_pkey"}, ""},
+    {sql::kResetCursor, {"uq_managed_tx_signer_nonce", "tx_open_tx_id_key", "tx_ended_pkey"}, ""},
     {sql::kClaimAttempts, {"tx_open_tx_id_key", "tx_attempt_pkey"}, ""},
     {sql::kClaimResubmits, {"tx_open_tx_id_key", "tx_attempt_pkey"}, ""},
     {sql::kNoteChecks, {"tx_open_tx_id_key"}, ""},
@@ -96,8 +113,15 @@ const std::vector<Expected> kExpected{
     {sql::kMinedOpen, {"tx_open_pkey", "tx_attempt_pkey", "managed_tx_pkey"}, ""},
     {sql::kOpenHeads, {kByOwner, "tx_open_pkey", "uq_managed_tx_signer_nonce"}, ""},
     {sql::kMakeDue, {"tx_open_pkey"}, ""},
+    {sql::kMakeFailedDue, {kByOwner, "tx_open_pkey", "tx_open_tx_id_key"}, ""},
     {sql::kOrphans, {"tx_open_pkey"}, ""},
     {sql::kIdle, {"tx_open_pkey"}, ""},
+    {sql::kKeylessOrphans, {"tx_open_pkey"}, ""},
+    {sql::kKeyElsewhere, {}, ""},
+    {sql::kKeyHolder, {}, ""},
+    {sql::kChainHolder, {}, ""},
+    {sql::kKnownSigner, {}, ""},
+    {sql::kUnledWork, {"tx_open_pkey", "signer_nonce_cursor_pkey"}, ""},
     {sql::kFindTx, {"managed_tx_pkey", "tx_open_tx_id_key", "tx_ended_pkey", "tx_receipt_pkey", "tx_open_pkey"}, ""},
     {sql::kFindRequests, {"uq_managed_tx_signer_request_id", "tx_open_tx_id_key", "tx_ended_pkey"}, ""},
     {sql::kFindHashes, {"managed_tx_pkey", "tx_open_tx_id_key", "tx_ended_pkey"}, ""},
@@ -108,6 +132,7 @@ const std::vector<Expected> kExpected{
     {sql::kListWaiting, {"idx_managed_tx_waiting", "managed_tx_pkey"}, "managed_tx by idx_managed_tx_waiting", true},
     {sql::kListConfirmed, {"tx_ended_pkey", "managed_tx_pkey"}, "tx_ended by tx_ended_pkey", true},
     {sql::kListFailed, {"idx_tx_ended_failed", "managed_tx_pkey"}, "tx_ended by idx_tx_ended_failed", true},
+    {sql::kBlockers, {"signer_nonce_cursor_pkey", "tx_open_pkey"}, ""},
     {sql::kListAttempts, {"tx_attempt_tx_id_attempt_key"}, ""},
     {sql::kListSigners,
      {"tx_open_pkey", "idx_managed_tx_waiting", "managed_tx_pkey"},

@@ -43,4 +43,9 @@ std::optional<std::chrono::milliseconds> read_seconds(const pg::Row& row, std::s
   return std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
 }
 
+std::optional<ReconcileReason> read_reconcile_reason(const pg::Row& row) {
+  const auto name = row.get<std::optional<std::string_view>>("reconcile_reason");
+  return name ? kReconcileReasons.find(*name) : std::nullopt;
+}
+
 }  // namespace fencepost::tx

@@ -2,6 +2,7 @@
 
 #include "pg/error.hpp"
 #include "tx/store/fence.hpp"
+#include "tx/store/read_row.hpp"
 
 namespace fencepost::tx {
 
@@ -80,7 +81,9 @@ constexpr Statement kReport{"tx_report_violations", R"(
       FROM marked AS e
       JOIN managed_tx AS m USING (tx_id)
   )
-  SELECT tx_id FROM marked)"};
+  SELECT e.tx_id, e.chain_id, m.signer, m.nonce, e.tx_hash, e.receipt_block, e.fencing_token
+    FROM marked AS e
+    JOIN managed_tx AS m USING (tx_id))"};
 
 awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                  std::int64_t ancestor, std::int64_t final_number,
@@ -95,8 +98,14 @@ awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string nod
   }
   Violations violations;
   if (undone.empty()) co_return violations;
-  for (const auto row : co_await pool.execute(kReport, node, undone))
-    violations.announced.push_back(row.get<Uuid>("tx_id"));
+  for (const auto row : co_await pool.execute(kReport, node, undone)) {
+    violations.announced.push_back({.tx_id = row.get<Uuid>("tx_id"),
+                                    .key = read_key(row),
+                                    .nonce = row.get<std::optional<std::int64_t>>("nonce"),
+                                    .tx_hash = row.get<std::optional<std::string>>("tx_hash"),
+                                    .block = row.get<std::int64_t>("receipt_block"),
+                                    .fencing_token = row.get<std::optional<std::int64_t>>("fencing_token")});
+  }
   violations.all = violations.announced.size() == undone.size();
   co_return violations;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +21,16 @@ awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pai
 // Finds transactions that ended in blocks above `ancestor` that the node's own branch has replaced. Looks only at
 // blocks up to `final_number`, so that a node on an orphaned fork raises no false alarm. Announces each once, as
 // TxFinalityViolated, and changes no state. Not fenced: a signer without open transactions may have no leader.
+struct Violation {
+  Uuid tx_id;
+  SignerKey key;
+  std::optional<std::int64_t> nonce;
+  std::optional<std::string> tx_hash;
+  std::int64_t block = 0;
+  std::optional<std::int64_t> fencing_token;  // of the write that ended it
+};
 struct Violations {
-  std::vector<Uuid> announced;
+  std::vector<Violation> announced;
   bool all = true;  // false: another session has locked one or reported it first; call again later
 };
 awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,

@@ -70,7 +70,12 @@ TEST_F(ReorgStore, a_violation_locked_by_another_session_is_reported_later_and_t
   EXPECT_FALSE(first.all);
   stranger.must("COMMIT");
   const auto second = report();
-  EXPECT_EQ(second.announced, std::vector{ids_of_three[0]});
+  ASSERT_EQ(second.announced.size(), 1U);
+  const auto& late = second.announced.front();
+  EXPECT_EQ(late.tx_id, ids_of_three[0]);
+  EXPECT_EQ(late.key, lease.key);
+  EXPECT_EQ(late.nonce, 0);
+  EXPECT_EQ(late.block, 5);
   EXPECT_TRUE(second.all);
   EXPECT_EQ(count_events("TxFinalityViolated"), 3);
   const auto third = report();

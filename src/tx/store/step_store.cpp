@@ -91,19 +91,21 @@ const Statement sql::kApplySteps{"tx_step_apply", R"(
                                                                       FROM tx_attempt AS a
                                                                      WHERE a.chain_id = t.chain_id
                                                                        AND a.tx_hash = t.tx_hash))
+                 AND (NOT s.expect_unsent OR )" FENCEPOST_MAY_BE_SIGNED_ANEW("t") R"()
                 THEN 'done'
                 ELSE 'moved'
            END AS outcome
       FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[],
                   $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bool[], $16::bool[], $17::bool[],
                   $18::bigint[], $19::text[], $20::text[], $21::bigint[], $22::text[], $23::bool[], $24::bool[],
-                  $25::bigint[], $26::text[], $27::bool[], $28::text[], $29::bool[], $30::bigint[], $31::timestamptz[])
+                  $25::bigint[], $26::text[], $27::bool[], $28::text[], $29::bool[], $30::bigint[], $31::timestamptz[],
+                  $32::bool[])
            WITH ORDINALITY
            AS s(chain_id, signer, token, tx_id, from_state, to_state, why, expect_receipt_hash,
                 new_sub_state, error, type, data, more_events, quiet, failed_try, reset_tries,
                 due_in_ms, tx_hash, receipt, receipt_block, receipt_hash, succeeded, drop_receipt,
                 announced_block, announced_hash, retract, attempt_outcome, begins_broadcast, expect_claims, expect_due_at,
-                ord)
+                expect_unsent, ord)
       )" FENCEPOST_STEP_LOOKUPS R"(
   ),
   applied AS (
@@ -119,6 +121,7 @@ const Statement sql::kApplySteps{"tx_step_apply", R"(
                                    WHEN s.due_in_ms < 0 THEN NULL
                                    ELSE clock_timestamp() + make_interval(secs => s.due_in_ms / 1000.0)
                               END,
+           watched_since = CASE WHEN s.expect_unsent THEN clock_timestamp() ELSE t.watched_since END,
            tx_hash = CASE WHEN s.drop_receipt THEN (SELECT a.tx_hash
                                                       FROM tx_attempt AS a
                                                      WHERE a.tx_id = t.tx_id AND a.kind <> 'external'
@@ -149,7 +152,9 @@ const Statement sql::kApplySteps{"tx_step_apply", R"(
                            FROM tx_attempt AS a
                           WHERE a.chain_id = s.chain_id
                             AND a.tx_hash = coalesce(s.tx_hash, s.hash_before)
-                            AND (s.begins_broadcast OR a.outcome IS DISTINCT FROM s.attempt_outcome)
+                            AND (s.begins_broadcast
+                                 OR a.outcome IS DISTINCT FROM s.attempt_outcome
+                                 OR (s.error <> '' AND a.message IS DISTINCT FROM s.error))
                           LIMIT 1) AS a
      WHERE s.outcome = 'done'
        AND s.attempt_outcome IS NOT NULL
@@ -217,7 +222,7 @@ namespace {
 pg::Params apply_params(const std::string& node, const CommonColumns& common, const std::vector<const Step*>& steps) {
   Texts hash, receipt, receipt_hash, announced_hash, outcome, expect_due_at;
   Numbers due, receipt_block, announced_block, expect_claims;
-  std::vector<bool> quiet, failed, reset, drop, retract, begins;
+  std::vector<bool> quiet, failed, reset, drop, retract, begins, unsent;
   std::vector<std::optional<bool>> succeeded;
   for (const auto* s : steps) {
     quiet.push_back(s->quiet);
@@ -237,12 +242,13 @@ pg::Params apply_params(const std::string& node, const CommonColumns& common, co
     begins.push_back(s->begins_broadcast);
     expect_claims.push_back(s->expect_claims);
     expect_due_at.push_back(s->expect_due_at);
+    unsent.push_back(s->expect_unsent);
   }
   auto params = common.params(node);
   params.add(quiet).add(failed).add(reset).add(due).add(hash);
   params.add(receipt).add(receipt_block).add(receipt_hash).add(succeeded).add(drop);
   params.add(announced_block).add(announced_hash).add(retract);
-  params.add(outcome).add(begins).add(expect_claims).add(expect_due_at);
+  params.add(outcome).add(begins).add(expect_claims).add(expect_due_at).add(unsent);
   return params;
 }
 
@@ -312,7 +318,12 @@ pg::Params end_params(const std::string& node, const CommonColumns& common, cons
 }
 
 void check_allowed(const Step& step) {
-  if (step.from == step.to || kManagedTx.allowed(step.from, step.to)) return;
+  // Only the guard makes sure that no endpoint has what is signed again. An end from ALLOCATED releases the nonce,
+  // which reject() does; a CREATED transaction has no row in tx_open.
+  const bool resumes = step.from == TxState::kStuck && step.to == TxState::kAllocated;
+  const bool releases = (step.from == TxState::kAllocated || step.from == TxState::kCreated) && step.ends();
+  const bool guarded = resumes == step.expect_unsent && !releases;
+  if (guarded && (step.from == step.to || kManagedTx.allowed(step.from, step.to))) return;
   throw Exception(internal("forbidden_step", "the lifecycle does not allow this step")
                       .with("from", std::string(kManagedTx.name(step.from)))
                       .with("to", std::string(kManagedTx.name(step.to))));

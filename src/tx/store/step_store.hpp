@@ -64,7 +64,10 @@ struct Step {
   std::optional<AttemptOutcome> attempt_outcome;  // of the attempt that is current after this step
   bool begins_broadcast = false;                  // counts one more claim of that attempt; with attempt_outcome
   std::optional<std::int64_t> expect_claims;      // guard: no broadcast of that attempt was claimed since
-  std::optional<std::string> expect_due_at;       // guard: no other broadcast was requested since; Resubmit::due_at
+  // Guard of STUCK to ALLOCATED: its sub state is still that of a refusal, and every attempt was refused. Such a step
+  // also begins the time until it is STUCK anew (watched_since). Required for it, and allowed for no other step.
+  bool expect_unsent = false;
+  std::optional<std::string> expect_due_at;  // guard: no other broadcast was requested since; Resubmit::due_at
   std::vector<std::pair<TxEvent, std::string>> events;  // type and JSON data, in order
 
   // A step to a terminal state ends the transaction: its work is removed, and how it ended is stored. Besides these

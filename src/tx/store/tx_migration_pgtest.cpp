@@ -378,7 +378,8 @@ TEST_F(CarriedWork, waiting_transactions_get_their_nonces_in_the_order_of_creati
         co_await create_batch(pool, "new", {{leases.at(kReconcile), 0}}, {request("new", kReconcile, "new")});
     EXPECT_EQ(created.at(0).outcome, CreateOutcome::kNeedsReconcile);
     const OperatorAct act{leases.at(kReconcile), std::nullopt, "accept", "test", "me"};
-    EXPECT_EQ(co_await accept_chain_nonce(pool, "new", act, 9), 9);
+    const auto accepted = co_await accept_chain_nonce(pool, "new", act, 9);
+    EXPECT_EQ(accepted.next_nonce, 9);
     EXPECT_EQ(nonces(co_await promote(pool, "new", all)),
               (std::map<std::string, std::int64_t>{
                   {"unseeded_0", 30}, {"unseeded_1", 31}, {"reconcile_1", 9}, {"reconcile_2", 10}}));

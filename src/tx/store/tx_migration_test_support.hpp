@@ -24,6 +24,7 @@ class TxMigration : public ::testing::Test {
 
   static constexpr int kBefore = 8;
   static constexpr int kAfter = 10;
+  static constexpr int kNewest = 1'000'000;  // the code that the tests call needs the newest schema
   static constexpr std::int64_t kChainA = 31337;
   static constexpr std::int64_t kChainB = 10;
   static constexpr std::int64_t kOldToken = 7;
@@ -41,6 +42,7 @@ class TxMigration : public ::testing::Test {
 
   void migrate() {
     test::migrate_to(db.dsn(), kAfter);
+    test::migrate_to(db.dsn(), kNewest);
     admin = Session(db.dsn(), "admin");  // prepares its statements again, for the new columns
   }
 

@@ -1,5 +1,8 @@
 #include "tx/store/tx_store.hpp"
 
+#include <map>
+#include <set>
+
 #include "tx/store/read_row.hpp"
 #include "tx/store/sql_parts.hpp"
 
@@ -9,14 +12,23 @@ using pg::Statement;
 
 const Statement sql::kFindTx{"tx_find", R"(
   SELECT )" FENCEPOST_TX_COLUMNS("t") R"(,
+         coalesce(
+         (SELECT m.tx_id
+            FROM signer_nonce_cursor AS c
+            JOIN managed_tx AS m ON m.chain_id = c.chain_id AND m.signer = c.signer AND m.nonce = c.gap_nonce
+           WHERE c.chain_id = t.chain_id AND c.signer = t.signer
+             AND (t.nonce IS NULL OR c.gap_nonce < t.nonce)
+             AND t.confirmed_at IS NULL
+           LIMIT 1),
          (SELECT b.tx_id
             FROM tx_open AS b
-           WHERE b.chain_id = t.chain_id AND b.signer = t.signer AND b.state = 'STUCK'
+           WHERE b.chain_id = t.chain_id AND b.signer = t.signer
+             AND (b.state = 'STUCK' OR (b.state = 'ALLOCATED' AND b.retry_count > 0))
              AND (t.nonce IS NULL OR b.nonce < t.nonce)
              AND b.receipt_block IS NULL
              AND t.confirmed_at IS NULL
            ORDER BY b.nonce
-           LIMIT 1) AS blocked_by
+           LIMIT 1)) AS blocked_by
     FROM tx_view AS t
    WHERE t.tx_id = $1)"};
 
@@ -144,7 +156,7 @@ const Statement sql::kListOfSigner{"tx_list_of_signer", R"(
   "t.tx_id DESC"
 
 const Statement sql::kListWaiting{"tx_list_waiting",
-                                  FENCEPOST_LIST_PAGE("managed_tx", "t.nonce IS NULL AND $3 = 'CREATED'")};
+                                  FENCEPOST_LIST_PAGE("managed_tx", FENCEPOST_WAITS("t") " AND $3 = 'CREATED'")};
 const Statement sql::kListOpen{"tx_list_open", FENCEPOST_LIST_PAGE("tx_open", "t.state = $3")};
 
 // The newest of those that have ended.
@@ -177,12 +189,63 @@ const Statement& list_statement(const TxFilter& filter) {
 
 }  // namespace
 
+// As kFindTx, for the signers of a page. Reads a bounded part of the work that has no receipt: a transaction that is
+// further behind waits for thousands of others anyway.
+const Statement sql::kBlockers{"tx_blockers", R"(
+  SELECT w.chain_id, w.signer, b.tx_id, b.nonce
+    FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)
+   CROSS JOIN LATERAL (SELECT c.first_unmined
+                         FROM signer_nonce_cursor AS c
+                        WHERE c.chain_id = w.chain_id AND c.signer = w.signer
+                        LIMIT 1) AS c
+   CROSS JOIN LATERAL (SELECT t.tx_id, t.nonce
+                         FROM (SELECT *
+                                 FROM tx_open AS t
+                                WHERE t.chain_id = w.chain_id
+                                  AND t.signer = w.signer
+                                  AND t.nonce >= c.first_unmined
+                                ORDER BY t.nonce
+                                LIMIT 1000) AS t
+                        WHERE (t.state = 'STUCK' OR (t.state = 'ALLOCATED' AND t.retry_count > 0))
+                          AND t.receipt_block IS NULL
+                        ORDER BY t.nonce
+                        LIMIT 1) AS b)"};
+
+namespace {
+
+awaitable<> name_blockers(pg::Pool& pool, std::vector<ManagedTx>& page) {
+  std::set<SignerKey> keys;
+  for (const auto& tx : page) {
+    if (!kManagedTx.terminal(tx.state)) keys.insert(tx.key);
+  }
+  if (keys.empty()) co_return;
+  std::vector<std::int64_t> chains;
+  std::vector<std::string> signers;
+  for (const auto& key : keys) {
+    chains.push_back(key.chain_id);
+    signers.push_back(key.signer);
+  }
+  const auto rows = co_await pool.query(sql::kBlockers, chains, signers);
+  std::map<SignerKey, std::pair<std::int64_t, Uuid>> blockers;
+  for (const auto row : rows) {
+    blockers[read_key(row)] = {row.get<std::int64_t>("nonce"), row.get<Uuid>("tx_id")};
+  }
+  for (auto& tx : page) {
+    const auto blocker = blockers.find(tx.key);
+    if (blocker == blockers.end() || kManagedTx.terminal(tx.state)) continue;
+    if (!tx.nonce || *tx.nonce > blocker->second.first) tx.blocked_by = blocker->second.second;
+  }
+}
+
+}  // namespace
+
 awaitable<std::vector<ManagedTx>> list_txs(pg::Pool& pool, TxFilter filter) {
   const auto& statement = list_statement(filter);
   const auto rows = co_await pool.query(statement, filter.chain_id, filter.signer, filter.state, filter.allowed_signers,
                                         filter.before, filter.limit);
   std::vector<ManagedTx> out;
   for (const auto row : rows) out.push_back(read_managed_tx(row));
+  co_await name_blockers(pool, out);
   co_return out;
 }
 
@@ -210,7 +273,8 @@ awaitable<std::vector<AttemptView>> list_attempts(pg::Pool& pool, Uuid tx_id) {
 const Statement sql::kListSigners{"tx_signers", R"(
   SELECT l.chain_id, l.signer, l.fencing_token,
          CASE WHEN l.expires_at > clock_timestamp() THEN l.owner_node ELSE '' END AS leader,
-         c.next_nonce, c.chain_nonce, coalesce(c.needs_reconcile, false) AS needs_reconcile,
+         c.next_nonce, c.chain_nonce, c.gap_nonce,
+         CASE WHEN c.needs_reconcile THEN coalesce(c.reconcile_reason, 'chain_ahead') END AS reconcile_reason,
          coalesce(o.counts, '{}') AS counts, o.oldest
     FROM signer_lease AS l
     LEFT JOIN signer_nonce_cursor AS c USING (chain_id, signer)
@@ -224,7 +288,7 @@ const Statement sql::kListSigners{"tx_signers", R"(
                     UNION ALL
                    SELECT 'CREATED', count(*), min(m.created_at)
                      FROM managed_tx AS m
-                    WHERE m.chain_id = l.chain_id AND m.signer = l.signer AND m.nonce IS NULL
+                    WHERE m.chain_id = l.chain_id AND m.signer = l.signer AND )" FENCEPOST_WAITS("m") R"(
                       AND m.creation_seq >= c.first_waiting
                    HAVING count(*) > 0) AS s) AS o ON true
    WHERE $1::text[] IS NULL OR l.signer = ANY ($1)
@@ -240,7 +304,8 @@ awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<st
                    .fencing_token = row.get<std::int64_t>("fencing_token"),
                    .next_nonce = row.get<std::optional<std::int64_t>>("next_nonce"),
                    .chain_nonce = row.get<std::optional<std::int64_t>>("chain_nonce"),
-                   .needs_reconcile = row.get<bool>("needs_reconcile"),
+                   .reason = read_reconcile_reason(row),
+                   .gap_nonce = row.get<std::optional<std::int64_t>>("gap_nonce"),
                    .counts = row.get<boost::json::value>("counts"),
                    .oldest_open = row.get<std::optional<TimePoint>>("oldest")});
   }
@@ -249,7 +314,7 @@ awaitable<std::vector<SignerView>> list_signers(pg::Pool& pool, std::optional<st
 
 // Counts the line by its ends: a million may wait. A nonce that an operator filled meanwhile is counted with them.
 const Statement sql::kBacklogs{"tx_backlogs", R"(
-  SELECT l.chain_id, l.signer, w.created, o.allocated, o.tracking, o.stuck, o.without_receipt,
+  SELECT l.chain_id, l.signer, w.created, o.allocated, o.tracking, o.stuck, o.without_receipt, o.above_ceiling,
          extract(epoch FROM clock_timestamp() - least(w.oldest, o.oldest))::double precision AS oldest
     FROM signer_lease AS l
    CROSS JOIN LATERAL (SELECT c.first_waiting, c.next_creation
@@ -259,7 +324,7 @@ const Statement sql::kBacklogs{"tx_backlogs", R"(
    CROSS JOIN LATERAL (SELECT c.next_creation - c.first_waiting AS created,
                               (SELECT m.created_at
                                  FROM managed_tx AS m
-                                WHERE m.chain_id = l.chain_id AND m.signer = l.signer AND m.nonce IS NULL
+                                WHERE m.chain_id = l.chain_id AND m.signer = l.signer AND )" FENCEPOST_WAITS("m") R"(
                                   AND m.creation_seq >= c.first_waiting
                                 ORDER BY m.creation_seq
                                 LIMIT 1) AS oldest) AS w
@@ -268,6 +333,8 @@ const Statement sql::kBacklogs{"tx_backlogs", R"(
                               count(*) FILTER (WHERE t.state = 'STUCK') AS stuck,
                               count(*) FILTER (WHERE t.state <> 'ALLOCATED' AND t.receipt_block IS NULL)
                                 AS without_receipt,
+                              count(*) FILTER (WHERE t.state = 'ALLOCATED' AND t.sub_state = 'fee_above_ceiling')
+                                AS above_ceiling,
                               min(m.created_at) AS oldest
                          FROM tx_open AS t
                         CROSS JOIN LATERAL (SELECT m.created_at FROM managed_tx AS m WHERE m.tx_id = t.tx_id LIMIT 1)
@@ -287,6 +354,7 @@ awaitable<std::vector<Backlog>> backlogs(pg::Pool& pool, std::string node, std::
                    .tracking = row.get<std::int64_t>("tracking"),
                    .stuck = row.get<std::int64_t>("stuck"),
                    .without_receipt = row.get<std::int64_t>("without_receipt"),
+                   .above_ceiling = row.get<std::int64_t>("above_ceiling"),
                    .oldest_age_seconds = row.get<double>("oldest")});
   }
   co_return out;

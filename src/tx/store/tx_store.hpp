@@ -11,6 +11,7 @@
 #include "pg/pool.hpp"
 #include "tx/model/attempt.hpp"
 #include "tx/model/managed_tx.hpp"
+#include "tx/model/reconcile_reason.hpp"
 
 namespace fencepost::tx {
 
@@ -27,6 +28,7 @@ extern const pg::Statement kListWaiting;
 extern const pg::Statement kListOpen;
 extern const pg::Statement kListConfirmed;
 extern const pg::Statement kListFailed;
+extern const pg::Statement kBlockers;
 extern const pg::Statement kListAttempts;
 extern const pg::Statement kListSigners;
 extern const pg::Statement kBacklogs;
@@ -81,7 +83,7 @@ struct TxFilter {
   std::optional<Uuid> before;                               // the last transaction of the previous page
   std::size_t limit = 50;
 };
-// Newest first.
+// Newest first, with blocked_by set.
 awaitable<std::vector<ManagedTx>> list_txs(pg::Pool& pool, TxFilter filter);
 
 struct AttemptView {
@@ -102,7 +104,8 @@ struct SignerView {
   std::int64_t fencing_token = 0;
   std::optional<std::int64_t> next_nonce;
   std::optional<std::int64_t> chain_nonce;
-  bool needs_reconcile = false;
+  std::optional<ReconcileReason> reason;  // why it waits for an operator; nullopt: it does not
+  std::optional<std::int64_t> gap_nonce;
   boost::json::value counts;  // open transactions by state
   std::optional<TimePoint> oldest_open;
 };
@@ -116,6 +119,7 @@ struct Backlog {
   std::int64_t tracking = 0;
   std::int64_t stuck = 0;
   std::int64_t without_receipt = 0;
+  std::int64_t above_ceiling = 0;
   double oldest_age_seconds = 0;
 };
 awaitable<std::vector<Backlog>> backlogs(pg::Pool& pool, std::string node, std::int64_t chain_id);

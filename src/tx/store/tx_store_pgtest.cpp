@@ -105,6 +105,25 @@ TEST_F(TxStore, finds_by_request_in_the_order_asked) {
   });
 }
 
+TEST_F(TxStore, a_list_names_what_blocks_each_transaction_as_a_lookup_does) {
+  const auto one = signer_of("node-a"), two = signer_of("node-a");
+  const auto t = create(one, 5, 4);
+  const auto u = create(two, 3, 3);
+  set(t[1], "state = 'STUCK'");
+  set(u[0], "retry_count = 1");
+  set(u[2], "receipt_block = 1, receipt_hash = '0x', succeeded = true");
+  bring(t[0], "CONFIRMED");
+  std::map<Uuid, std::optional<Uuid>> listed;
+  test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
+    for (const auto& tx : co_await list_txs(pool, {})) listed[tx.tx_id] = tx.blocked_by;
+  });
+  EXPECT_EQ(listed.size(), 8U);
+  for (const auto& [id, blocker] : listed) EXPECT_EQ(blocker, blocked_by(id)) << id.to_string();
+  EXPECT_EQ(listed[t[2]], t[1]);
+  EXPECT_EQ(listed[t[4]], t[1]);
+  EXPECT_EQ(listed[u[1]], u[0]);
+}
+
 TEST_F(TxStore, transactions_above_a_stuck_nonce_are_blocked_by_it) {
   const auto lease = signer_of("node-a");
   const auto t = create(lease, 5, 4);

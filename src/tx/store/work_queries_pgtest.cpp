@@ -306,7 +306,7 @@ TEST_F(WorkQueries, the_head_is_the_lowest_nonce_without_a_receipt) {
   const auto one = signer_of("node-a"), two = signer_of("node-a"), done = signer_of("node-a"),
              other = signer_of("node-b");
   const auto a = allocated(one, 3);
-  allocated(two, 2);
+  const auto b = allocated(two, 2);
   const auto d = allocated(done, 1);
   allocated(other, 1, "node-b");
   attempt(a[0], 1);
@@ -319,10 +319,17 @@ TEST_F(WorkQueries, the_head_is_the_lowest_nonce_without_a_receipt) {
     std::ranges::sort(heads, {}, [](const OpenHead& head) { return head.lease.key; });
     EXPECT_EQ(places(heads), "1:1 2:0");
     EXPECT_EQ(heads[0].state, TxState::kTracking);
-    EXPECT_GE(heads[0].since_submit.value(), 10s);
+    EXPECT_LT(heads[0].waits, 10s);
+    set(a[1], "watched_since = clock_timestamp() - interval '1 h'");
+    set(a[1], "first_submitted_at = clock_timestamp() - interval '20 s'");
+    set(b[0], "watched_since = clock_timestamp() - interval '1 h'");
+    heads = co_await open_heads(pool, "node-a", kChain);
+    std::ranges::sort(heads, {}, [](const OpenHead& head) { return head.lease.key; });
+    EXPECT_GE(heads[0].waits, 20s);
+    EXPECT_LT(heads[0].waits, 3600s);
     EXPECT_EQ(heads[0].tx_hash, hash_of(2));
     EXPECT_LT(heads[0].since_head.value(), 10s);
-    EXPECT_FALSE(heads[1].since_submit);
+    EXPECT_GE(heads[1].waits, 3600s);   // never signed: since it got its nonce
     EXPECT_FALSE(heads[1].since_head);  // it is the signer's first nonce
     set(a[0], "receipt_changed_at = clock_timestamp() - interval '1 h'");
     heads = co_await open_heads(pool, "node-a", kChain);
@@ -332,7 +339,7 @@ TEST_F(WorkQueries, the_head_is_the_lowest_nonce_without_a_receipt) {
     set(a[1], "receipt_changed_at = clock_timestamp(), withdrawn = true");
     heads = co_await open_heads(pool, "node-a", kChain);
     std::ranges::sort(heads, {}, [](const OpenHead& head) { return head.lease.key; });
-    EXPECT_LT(heads[0].since_submit.value(), 10s);
+    EXPECT_LT(heads[0].waits, 10s);
     EXPECT_TRUE(heads[0].withdrawn);
   });
 }

@@ -49,6 +49,7 @@ std::vector<MinedTx> read_mined(const pg::ResultSet& rows) {
                    .block = row.get<std::int64_t>("receipt_block"),
                    .block_hash = row.get<std::string>("receipt_hash"),
                    .announced = read_announced(row),
+                   .error = row.get<std::optional<std::string>>("error_message"),
                    .age = read_seconds(row, "age").value_or(std::chrono::milliseconds(0))});
   }
   return out;
@@ -70,6 +71,7 @@ std::vector<MinedTx> read_mined(const pg::ResultSet& rows) {
                           WHERE t.chain_id = l.chain_id
                             AND t.signer = l.signer
                             AND t.nonce >= l.first_unmined
+                            AND )" FENCEPOST_BELOW_GAP("t", "l") R"(
                             AND t.state = 'ALLOCATED'
                             AND t.receipt_block IS NULL
                           ORDER BY t.nonce
@@ -87,10 +89,10 @@ std::vector<MinedTx> read_mined(const pg::ResultSet& rows) {
      LIMIT $3
   )
   SELECT d.*, m.payload, m.gas_limit, '0x' || encode(a.raw, 'hex') AS raw, a.outcome,
-         coalesce(a.attempt, 0) AS attempts, coalesce(a.claims, 0) AS claims
+         coalesce(a.attempt, 0) AS attempts, coalesce(a.claims, 0) AS claims, a.fees
     FROM due AS d
    CROSS JOIN LATERAL (SELECT m.payload, m.gas_limit FROM managed_tx AS m WHERE m.tx_id = d.tx_id LIMIT 1) AS m
-    LEFT JOIN LATERAL (SELECT a.raw, a.outcome, a.attempt, a.claims
+    LEFT JOIN LATERAL (SELECT a.raw, a.outcome, a.attempt, a.claims, a.fees
                          FROM tx_attempt AS a
                         WHERE a.chain_id = d.chain_id AND a.tx_hash = d.tx_hash
                         LIMIT 1) AS a ON true
@@ -128,9 +130,44 @@ awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, 
                    .outcome = read_attempt_outcome(row),
                    .sub_state = read_sub_state(row),
                    .attempts = row.get<std::int64_t>("attempts"),
-                   .claims = row.get<std::int64_t>("claims")});
+                   .claims = row.get<std::int64_t>("claims"),
+                   .fees = row.get<std::optional<std::string>>("fees")});
   }
   co_return out;
+}
+
+const Statement sql::kMakeFailedDue{"tx_make_failed_due", R"(
+  WITH waiting AS MATERIALIZED (
+    SELECT t.tx_id
+      FROM )" FENCEPOST_LED_SIGNERS R"(
+     CROSS JOIN LATERAL (SELECT t.tx_id
+                           FROM tx_open AS t
+                          WHERE t.chain_id = l.chain_id
+                            AND t.signer = l.signer
+                            AND t.nonce >= l.first_unmined
+                            AND t.state = 'ALLOCATED'
+                            AND t.receipt_block IS NULL
+                            AND t.sub_state IN ('transient', 'unknown', 'fees_unknown')
+                            AND t.next_resubmit_at > clock_timestamp()
+                          ORDER BY t.nonce
+                          LIMIT $3) AS t
+  ),
+  free AS MATERIALIZED (
+    SELECT tx_id
+      FROM tx_open
+     WHERE tx_id = ANY (ARRAY(SELECT tx_id FROM waiting))
+       FOR NO KEY UPDATE SKIP LOCKED
+  )
+  UPDATE tx_open
+     SET next_resubmit_at = clock_timestamp()
+   WHERE tx_id = ANY (ARRAY(SELECT tx_id FROM free))
+     AND state = 'ALLOCATED'
+  RETURNING tx_id)"};
+
+awaitable<std::size_t> make_failed_broadcasts_due(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                                  std::size_t limit) {
+  const auto rows = co_await pool.execute(sql::kMakeFailedDue, node, chain_id, limit);
+  co_return rows.size();
 }
 
 const Statement sql::kMatchAttempts{"tx_match_attempts", R"(
@@ -230,7 +267,7 @@ const Statement sql::kMinedOpen{"tx_mined_open", R"(
   SELECT l.chain_id, l.signer, l.token, t.*
     FROM )" FENCEPOST_LED_SIGNERS R"(
    CROSS JOIN LATERAL (SELECT t.tx_id, t.state, t.nonce, t.tx_hash, t.succeeded, t.receipt_block, t.receipt_hash,
-                              t.announced_block, t.announced_hash, a.kind AS attempt_kind,
+                              t.announced_block, t.announced_hash, t.error_message, a.kind AS attempt_kind,
                               extract(epoch FROM clock_timestamp() - m.created_at)::double precision AS age
                          FROM tx_open AS t
                         CROSS JOIN LATERAL (SELECT a.kind
@@ -260,9 +297,12 @@ awaitable<std::vector<MinedTx>> mined_open(pg::Pool& pool, std::string node, std
 // The previous nonce is mined or ended, or it is of another sender.
 const Statement sql::kOpenHeads{"tx_open_heads", R"(
   SELECT l.chain_id, l.signer, l.token, t.tx_id, t.state, t.nonce, t.sub_state, t.tx_hash, t.withdrawn,
-         extract(epoch FROM clock_timestamp() - greatest(t.first_submitted_at, t.receipt_changed_at))::double precision
-           AS since_submit,
-         extract(epoch FROM clock_timestamp() - b.mined_at)::double precision AS since_head
+         extract(epoch FROM clock_timestamp() - greatest(t.watched_since, t.first_submitted_at, t.receipt_changed_at))
+           ::double precision AS waits,
+         extract(epoch FROM clock_timestamp() - t.updated_at)::double precision AS since_step,
+         extract(epoch FROM clock_timestamp() - b.mined_at)::double precision AS since_head,
+         NOT EXISTS (SELECT FROM tx_attempt AS a WHERE a.tx_id = t.tx_id AND a.outcome IS DISTINCT FROM 'refused')
+           AS unsent
     FROM )" FENCEPOST_LED_SIGNERS R"(
    CROSS JOIN LATERAL (SELECT *
                          FROM tx_open AS t
@@ -289,7 +329,9 @@ awaitable<std::vector<OpenHead>> open_heads(pg::Pool& pool, std::string node, st
                    .sub_state = read_sub_state(row),
                    .tx_hash = row.get<std::optional<std::string>>("tx_hash"),
                    .withdrawn = row.get<bool>("withdrawn"),
-                   .since_submit = read_seconds(row, "since_submit"),
+                   .unsent = row.get<bool>("unsent"),
+                   .since_step = read_seconds(row, "since_step").value_or(std::chrono::milliseconds(0)),
+                   .waits = read_seconds(row, "waits").value_or(std::chrono::milliseconds(0)),
                    .since_head = read_seconds(row, "since_head")});
   }
   co_return out;

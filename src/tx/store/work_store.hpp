@@ -29,6 +29,7 @@ extern const pg::Statement kNoteChecks;
 extern const pg::Statement kMinedBetween;
 extern const pg::Statement kMinedOpen;
 extern const pg::Statement kOpenHeads;
+extern const pg::Statement kMakeFailedDue;
 }  // namespace sql
 
 // A transaction to be broadcast for the first time.
@@ -44,7 +45,8 @@ struct DueSubmit {
   std::optional<AttemptOutcome> outcome;  // of that attempt
   SubState sub_state = SubState::kNone;   // why no endpoint accepted it
   std::int64_t attempts = 0;
-  std::int64_t claims = 0;  // number of claims of that attempt
+  std::int64_t claims = 0;          // number of claims of that attempt
+  std::optional<std::string> fees;  // of that attempt, JSON
 };
 // First broadcasts run in two lanes. A signer belongs to one of them, so that its transactions are sent in order.
 inline constexpr std::int64_t kSubmitLanes = 2;
@@ -56,6 +58,11 @@ std::int64_t submit_lane_of(std::string_view signer);
 awaitable<std::vector<DueSubmit>> due_submits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                               std::optional<std::vector<std::string>> signers, std::size_t limit,
                                               std::optional<std::int64_t> lane = std::nullopt);
+
+// Makes due now the first broadcasts that wait for a retry because no endpoint answered, at most `limit` of each
+// signer. Returns their number. Leaves out rows that another session has locked.
+awaitable<std::size_t> make_failed_broadcasts_due(pg::Pool& pool, std::string node, std::int64_t chain_id,
+                                                  std::size_t limit);
 
 // An open transaction of ours that has an attempt among the given hashes.
 struct Match {
@@ -92,6 +99,7 @@ struct MinedTx {
   std::int64_t block = 0;
   std::string block_hash;
   std::optional<AnnouncedBlock> announced;
+  std::optional<std::string> error;  // why it reverted
   std::chrono::milliseconds age{0};  // since it was created
 };
 // A range of blocks, both ends included. By default, all blocks.
@@ -117,8 +125,9 @@ struct OpenHead {
   SubState sub_state = SubState::kNone;
   std::optional<std::string> tx_hash;
   bool withdrawn = false;
-  std::optional<std::chrono::milliseconds>
-      since_submit;  // since the first broadcast, or since its receipt was withdrawn
+  bool unsent = false;                      // every attempt was refused, or there is none: no endpoint has it
+  std::chrono::milliseconds since_step{0};  // since its row was changed
+  std::chrono::milliseconds waits{0};       // since it got its nonce, its first broadcast, or its receipt was withdrawn
   std::optional<std::chrono::milliseconds>
       since_head;  // since the previous nonce was mined; nullopt: it is the first nonce
 };

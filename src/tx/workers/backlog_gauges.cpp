@@ -8,6 +8,9 @@ BacklogGauges::BacklogGauges(ChainContext& chain)
     : chain_(chain),
       receipt_gauge_(chain.metrics.gauge("receipt_backlog", "Broadcast transactions without a receipt",
                                          {{"chain", chain.evm_chain.name()}})),
+      ceiling_gauge_(chain.metrics.gauge("tx_above_ceiling",
+                                         "Transactions that wait because the chain asks more than a ceiling allows",
+                                         {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
           {.name = "tx_backlog_gauges",
@@ -38,6 +41,7 @@ awaitable<Worker::Next> BacklogGauges::refresh() {
     sum.tracking += one.tracking;
     sum.stuck += one.stuck;
     sum.without_receipt += one.without_receipt;
+    sum.above_ceiling += one.above_ceiling;
     age_gauge(one.key.signer).Set(one.oldest_age_seconds);
     now.insert(one.key.signer);
   }
@@ -50,6 +54,7 @@ awaitable<Worker::Next> BacklogGauges::refresh() {
   open_gauge("TRACKING").Set(static_cast<double>(sum.tracking));
   open_gauge("STUCK").Set(static_cast<double>(sum.stuck));
   receipt_gauge_.Set(static_cast<double>(sum.without_receipt));
+  ceiling_gauge_.Set(static_cast<double>(sum.above_ceiling));
   co_return Worker::Next::kRest;
 }
 

@@ -23,6 +23,7 @@ class BacklogGauges {
 
   ChainContext& chain_;
   Metrics::Gauge& receipt_gauge_;
+  Metrics::Gauge& ceiling_gauge_;
   std::set<std::string> shown_;  // signers whose gauge is not zero
   Worker worker_;
 };

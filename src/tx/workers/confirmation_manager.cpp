@@ -33,8 +33,9 @@ ConfirmationManager::ConfirmationManager(ChainContext& chain)
                                             {{"chain", chain.evm_chain.name()}})),
       violated_total_(chain.metrics.counter("tx_finality_violated_total", "Ended transactions undone by a reorg",
                                             {{"chain", chain.evm_chain.name()}})),
-      create_to_final_(chain.metrics.latency("tx_create_to_final_seconds", "From the create request to the final state",
-                                             {{"chain", chain.evm_chain.name()}})),
+      create_to_final_(chain.metrics.lifetime("tx_create_to_final_seconds",
+                                              "From the create request to the final state",
+                                              {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
           {.name = "tx_confirmations",
@@ -46,6 +47,9 @@ ConfirmationManager::ConfirmationManager(ChainContext& chain)
 awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {
   co_await withdraw_dead(true);
   const auto* head = chain_.follower.window().head();
+  // Blocks above the ancestor are new, and not looked at for finality yet.
+  finished_through_ = std::min(finished_through_, ancestor);
+  passing_to_ = std::min(passing_to_, ancestor);
   highest_head_ = std::max({highest_head_, ancestor, head == nullptr ? 0 : head->number});
   undone_ = Undone{std::min(ancestor, undone_ ? undone_->above : ancestor), highest_head_};
 }
@@ -104,10 +108,20 @@ awaitable<> ConfirmationManager::look_for_violations(const evm::FinalBlock& fina
   const auto undone = *undone_;
   const auto found = co_await report_finality_violations(chain_.database.pool(), chain_.node(), chain_.chain_id(),
                                                          undone.above, final.number, chain_.follower.window());
-  if (!found.announced.empty()) test_point("violations.committed");
-  for (const auto& tx_id : found.announced) {
+  if (!found.announced.empty()) {
+    test_point("violations.committed");
+    chain_.look_for_gaps();
+  }
+  for (const auto& one : found.announced) {
     violated_total_.Increment();
-    log::error("a reorg has undone a transaction that had ended", {{"txId", tx_id.to_string()}});
+    log::error("a reorg has undone a transaction that had ended", {{"chain", chain_.evm_chain.name()},
+                                                                   {"txId", one.tx_id.to_string()},
+                                                                   {"signer", one.key.signer},
+                                                                   {"nodeId", chain_.node()},
+                                                                   {"fencingToken", one.fencing_token.value_or(0)},
+                                                                   {"nonce", one.nonce.value_or(-1)},
+                                                                   {"txHash", one.tx_hash.value_or("")},
+                                                                   {"block", one.block}});
   }
   if (found.all && final.number >= undone.until && undone_ && undone_->until == undone.until) undone_.reset();
 }
@@ -169,7 +183,7 @@ awaitable<bool> ConfirmationManager::finish_pass(evm::FinalBlock final, bool all
     std::vector<const MinedTx*> stepped;
     for (const auto& tx : mined) {
       const auto canonical = co_await is_canonical(tx, final, asked);
-      if (auto step = judge(tx, final, canonical)) {
+      if (auto step = judge(tx, final, canonical, co_await blocks_of(tx, final))) {
         steps.push_back(std::move(*step));
         stepped.push_back(&tx);
       } else {
@@ -195,7 +209,7 @@ awaitable<bool> ConfirmationManager::finish_pass(evm::FinalBlock final, bool all
 // Checks the node's own branch. Where a tag decides finality, the endpoint that answered for the tag must agree.
 awaitable<std::optional<bool>> ConfirmationManager::is_canonical(const MinedTx& tx, const evm::FinalBlock& final,
                                                                  Asked& asked) {
-  const auto own = chain_.follower.window().contains(tx.block, tx.block_hash);
+  const auto own = co_await chain_.evm_chain.branch().contains(tx.block, tx.block_hash);
   if (own == false) co_return false;
   if (own == true && !final.endpoint) co_return true;
   auto known = asked.find(tx.block);
@@ -219,8 +233,31 @@ std::size_t ConfirmationManager::kept_blocks(const MinedTx& tx, const evm::Final
   return std::min(static_cast<std::size_t>(wanted), kListLimit);
 }
 
+// A receipt below the window has its blocks in the stored headers.
+awaitable<ConfirmationManager::Confirming> ConfirmationManager::blocks_of(const MinedTx& tx,
+                                                                          const evm::FinalBlock& final) {
+  Confirming out;
+  const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
+  if (!list.empty()) {
+    // The last announced block may be on a branch that was orphaned since.
+    const auto announcement = next_announcement(list, {.last = tx.announced, .withdrawn = false});
+    out.new_fork = announcement && announcement->new_fork;
+    out.blocks = to_json(std::span(list).first(std::min(list.size(), kept_blocks(tx, final))));
+    co_return out;
+  }
+  auto& branch = chain_.evm_chain.branch();
+  std::vector<BlockRef> stored;
+  for (auto& header : co_await branch.from(tx.block, kept_blocks(tx, final))) {
+    stored.push_back({header.number, std::move(header.hash), std::move(header.parent_hash)});
+  }
+  if (stored.empty() || stored.front().hash != tx.block_hash) co_return out;
+  out.new_fork = tx.announced && co_await branch.contains(tx.announced->number, tx.announced->hash) == false;
+  out.blocks = to_json(stored);
+  co_return out;
+}
+
 std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const evm::FinalBlock& final,
-                                               std::optional<bool> canonical) {
+                                               std::optional<bool> canonical, Confirming confirming) {
   const auto* head = chain_.follower.window().head();
   if (head == nullptr) return std::nullopt;
   const ChainFacts facts{.head_number = head->number, .final_number = final.number, .mined_is_canonical = canonical};
@@ -235,17 +272,18 @@ std::optional<Step> ConfirmationManager::judge(const MinedTx& tx, const evm::Fin
   Step step(tx.lease, tx.tx_id, tx.state, to, decision.why);
   step.expect_receipt_hash = tx.block_hash;
   step.sub_state = failure_reason(decision.verdict);
-  const auto list = confirmation_list(chain_.follower.window(), tx.block, tx.block_hash);
-  const auto confirmations = to_json(std::span(list).first(std::min(list.size(), kept_blocks(tx, final))));
-  step.confirmations = boost::json::serialize(confirmations);
-  // The last announced block may be on a branch that was orphaned since.
-  const auto announcement =
-      list.empty() ? std::nullopt : next_announcement(list, {.last = tx.announced, .withdrawn = false});
-  const bool new_fork = announcement && announcement->new_fork;
-  boost::json::object about{{"txHash", tx.tx_hash},           {"nonce", tx.nonce},
-                            {"blockNumber", tx.block},        {"blockHash", tx.block_hash},
-                            {"confirmations", confirmations}, {"newFork", new_fork}};
-  if (to == TxState::kFailedFinal) about["reason"] = kSubStates.name(*step.sub_state);
+  step.confirmations = boost::json::serialize(confirming.blocks);
+  boost::json::object about{{"txHash", tx.tx_hash},
+                            {"nonce", tx.nonce},
+                            {"blockNumber", tx.block},
+                            {"blockHash", tx.block_hash},
+                            {"confirmations", std::move(confirming.blocks)},
+                            {"newFork", confirming.new_fork}};
+  if (to == TxState::kFailedFinal) {
+    step.error = decision.verdict == Verdict::kReverted ? tx.error.value_or(decision.why) : decision.why;
+    about["reason"] = kSubStates.name(*step.sub_state);
+    about["detail"] = *step.error;
+  }
   step.events.emplace_back(to == TxState::kConfirmed ? TxEvent::kConfirmed : TxEvent::kFailed,
                            event_json(tx.lease.key, tx.tx_id, std::move(about)));
   return step;

@@ -40,7 +40,14 @@ class ConfirmationManager {
   std::size_t kept_blocks(const MinedTx& tx, const evm::FinalBlock& final) const;
   // The step that announces new confirmations to consumers; nullopt when there are none.
   std::optional<Step> announcement_step(const MinedTx& tx, bool only_new_fork);
-  std::optional<Step> judge(const MinedTx& tx, const evm::FinalBlock& final, std::optional<bool> canonical);
+  // The blocks that made a transaction final, and whether they replace those that were announced.
+  struct Confirming {
+    boost::json::array blocks;
+    bool new_fork = false;
+  };
+  awaitable<Confirming> blocks_of(const MinedTx& tx, const evm::FinalBlock& final);
+  std::optional<Step> judge(const MinedTx& tx, const evm::FinalBlock& final, std::optional<bool> canonical,
+                            Confirming confirming);
 
   ChainContext& chain_;
   Metrics::Counter& new_fork_total_;

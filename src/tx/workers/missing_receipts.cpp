@@ -1,6 +1,7 @@
 #include "tx/workers/missing_receipts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/log.hpp"
 
@@ -19,8 +20,11 @@ void MissingReceipts::add(const std::string& tx_hash, evm::Listing listing) {
     return;
   }
   if (missing_.size() >= kLimit) return;
-  log::warn("a block lists a transaction, but no endpoint returns its receipt: retrying",
-            {{"chain", chain_}, {"txHash", tx_hash}, {"block", listing.block_number}});
+  // Once per block: an endpoint that stops answering hides the receipts of a whole block.
+  if (std::exchange(told_block_, listing.block_hash) != listing.block_hash) {
+    log::warn("a block lists a transaction, but no endpoint returns its receipt: retrying",
+              {{"chain", chain_}, {"txHash", tx_hash}, {"block", listing.block_number}});
+  }
   missing_.emplace(tx_hash, Entry{.listing = std::move(listing)});
   update_gauge();
 }

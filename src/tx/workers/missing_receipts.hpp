@@ -56,6 +56,7 @@ class MissingReceipts {
 
   std::string chain_;
   Metrics::Gauge& gauge_;
+  std::string told_block_;  // the last block that was logged
   std::unordered_map<std::string, Entry> missing_;
 };
 

@@ -15,16 +15,21 @@ constexpr std::size_t kSignersAtOnce = 200;
 
 NonceKeeper::NonceKeeper(ChainContext& chain)
     : chain_(chain),
-      mismatched_(chain.metrics.gauge("signer_needs_reconcile",
-                                      "Signers that this node leads and that wait for an operator",
-                                      {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
           {.name = "tx_nonce_keeper",
            .chain = chain.evm_chain.name(),
            .interval = std::chrono::seconds(1),
            .stop_grace = ChainContext::kStopGrace},
-          [this] { return follow(); }, chain.metrics) {}
+          [this] { return follow(); }, chain.metrics) {
+  for (const auto& row : kReconcileReasons) waiting_gauge(row.value);
+}
+
+Metrics::Gauge& NonceKeeper::waiting_gauge(ReconcileReason reason) {
+  return chain_.metrics.gauge(
+      "signer_needs_reconcile", "Signers that this node leads and that wait for an operator",
+      {{"chain", chain_.evm_chain.name()}, {"reason", std::string(kReconcileReasons.name(reason))}});
+}
 
 awaitable<> NonceKeeper::on_taken(std::vector<SignerLease> leases) {
   std::erase_if(leases, [&](const SignerLease& lease) { return lease.key.chain_id != chain_.chain_id(); });
@@ -36,9 +41,12 @@ awaitable<> NonceKeeper::on_taken(std::vector<SignerLease> leases) {
 
 awaitable<Worker::Next> NonceKeeper::follow() {
   auto leases = chain_.leases.held_on(chain_.chain_id());
+  const auto cursors = leases.empty() ? std::vector<Cursor>() : co_await cursors_of(leases);
+  for (const auto& row : kReconcileReasons) {
+    const auto waiting = std::ranges::count(cursors, std::optional(row.value), &Cursor::reason);
+    waiting_gauge(row.value).Set(static_cast<double>(waiting));
+  }
   if (leases.empty()) co_return Worker::Next::kRest;
-  const auto cursors = co_await cursors_of(leases);
-  mismatched_.Set(static_cast<double>(std::ranges::count(cursors, true, &Cursor::needs_reconcile)));
   keep_due(leases, cursors);
   co_await observe(std::move(leases));
   co_return Worker::Next::kRest;
@@ -68,7 +76,7 @@ awaitable<> NonceKeeper::observe(std::vector<SignerLease> leases) {
     const auto end = std::min(begin + kSignersAtOnce, leases.size());
     std::vector<std::string> addresses;
     for (auto i = begin; i < end; ++i) addresses.push_back(leases[i].key.signer);
-    const auto nonces = co_await chain_.connector.nonces(std::move(addresses), tag);
+    const auto nonces = co_await chain_.chain_nonces(std::move(addresses), tag);
     std::vector<ChainNonce> observed;
     for (auto i = begin; i < end; ++i) {
       const auto& nonce = nonces[i - begin];

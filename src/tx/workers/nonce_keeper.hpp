@@ -25,10 +25,10 @@ class NonceKeeper {
   awaitable<std::vector<Cursor>> cursors_of(std::vector<SignerLease> leases);
   void keep_due(std::vector<SignerLease>& leases, const std::vector<Cursor>& cursors) const;
   awaitable<> observe(std::vector<SignerLease> leases);
+  Metrics::Gauge& waiting_gauge(ReconcileReason reason);
   void note(const ChainNonce& seen, const CursorResult& result);
 
   ChainContext& chain_;
-  Metrics::Gauge& mismatched_;
   Worker worker_;
 };
 

@@ -25,12 +25,17 @@ Promoter::Promoter(ChainContext& chain)
            .stop_grace = ChainContext::kStopGrace},
           [this] { return promote_waiting(); }, chain.metrics) {}
 
+// A transaction that cannot be signed gets no nonce.
 std::vector<SignerLease> Promoter::leases_of(const SignerHint& hint) const {
-  if (!hint) return chain_.leases.held_on(chain_.chain_id());
   std::vector<SignerLease> out;
-  for (const auto& signer : *hint) {
-    if (const auto lease = chain_.leases.held({chain_.chain_id(), signer})) out.push_back(*lease);
+  if (hint) {
+    for (const auto& signer : *hint) {
+      if (const auto lease = chain_.leases.held({chain_.chain_id(), signer})) out.push_back(*lease);
+    }
+  } else {
+    out = chain_.leases.held_on(chain_.chain_id());
   }
+  std::erase_if(out, [this](const SignerLease& lease) { return !chain_.leases.can_sign(lease.key); });
   return out;
 }
 

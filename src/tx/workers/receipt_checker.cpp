@@ -48,8 +48,8 @@ ReceiptChecker::ReceiptChecker(ChainContext& chain)
     : chain_(chain),
       checks_(chain.home, "receipt checks", chain.options.confirmations.receipt_workers),
       missing_(chain.evm_chain.name(), chain.metrics),
-      submit_to_mined_(chain.metrics.latency("tx_submit_to_mined_seconds", "From the first broadcast to the receipt",
-                                             {{"chain", chain.evm_chain.name()}})),
+      submit_to_mined_(chain.metrics.lifetime("tx_submit_to_mined_seconds", "From the first broadcast to the receipt",
+                                              {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
           {.name = "tx_receipt_checker",
@@ -67,6 +67,7 @@ awaitable<> ReceiptChecker::stop() {
 
 awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
   std::vector<std::string> hashes;
+  std::set<std::size_t> failed;
   std::unordered_map<std::string_view, const evm::Block*> block_of;
   for (const auto& block : blocks) {
     for (const auto& hash : block.transactions) {
@@ -82,20 +83,11 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
 
     std::vector<std::pair<Match, evm::Receipt>> found;
     for (const auto& [block, in_block] : by_block) {
-      std::vector<std::string> wanted;
-      for (const auto* match : in_block) wanted.push_back(match->attempt_hash);
-      const auto receipts =
-          co_await chain_.connector.receipts_in_block(block->header.hash, std::move(wanted), block->endpoint);
-      if (!receipts) {
-        count("error", in_block.size());
-        throw Exception(receipts.error());  // the follower announces these blocks again
-      }
-      std::unordered_map<std::string_view, const evm::Receipt*> by_hash;
-      for (const auto& receipt : *receipts) by_hash.emplace(receipt.tx_hash, &receipt);
+      auto receipts = co_await receipts_of(*block, in_block, failed);
       for (const auto* match : in_block) {
-        const auto it = by_hash.find(match->attempt_hash);
-        if (it != by_hash.end()) {
-          found.emplace_back(*match, *it->second);
+        const auto it = receipts.find(match->attempt_hash);
+        if (it != receipts.end()) {
+          found.emplace_back(*match, std::move(it->second));
         } else if (!match->receipt_hash) {
           count("missing", 1);
           missing_.add(match->attempt_hash, {block->header.number, block->header.hash});
@@ -104,6 +96,31 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
     }
     co_await store(std::move(found));
   }
+}
+
+// Without those that cannot be had now. They must not hold up the updates after this one: the endpoint that served the
+// block may be gone for good, and the next update may be the reorg away from that block. An endpoint that failed is not
+// asked again for the same update.
+awaitable<std::unordered_map<std::string, evm::Receipt>> ReceiptChecker::receipts_of(
+    const evm::Block& block, const std::vector<const Match*>& matches, std::set<std::size_t>& failed) {
+  std::unordered_map<std::string, evm::Receipt> by_hash;
+  if (failed.contains(block.endpoint)) co_return by_hash;
+  std::vector<std::string> wanted;
+  wanted.reserve(matches.size());
+  for (const auto* match : matches) wanted.push_back(match->attempt_hash);
+  auto receipts = co_await chain_.connector.receipts_in_block(block.header.hash, std::move(wanted), block.endpoint);
+  if (!receipts) {
+    failed.insert(block.endpoint);
+    count("error", matches.size());
+    log::warn("the receipts of a block cannot be had now: retrying", receipts.error(),
+              {{"chain", chain_.evm_chain.name()}, {"block", block.header.number}, {"receipts", matches.size()}});
+    co_return by_hash;
+  }
+  for (auto& receipt : *receipts) {
+    auto hash = receipt.tx_hash;
+    by_hash.emplace(std::move(hash), std::move(receipt));
+  }
+  co_return by_hash;
 }
 
 // Looks up only what this node has not just sent itself, under a lease that it still holds.
@@ -125,11 +142,33 @@ awaitable<std::vector<Match>> ReceiptChecker::find_matches(std::span<const std::
   co_return matches;
 }
 
+// Those that reverted come last: the chain is asked why first, and an endpoint that does not answer must not hold up
+// the others.
+awaitable<> ReceiptChecker::store(Found found) {
+  Found succeeded, reverted;
+  for (auto& one : found) {
+    const bool known = one.first.receipt_hash.has_value();  // one that has its receipt already keeps its reason
+    if (one.second.succeeded) {
+      succeeded.push_back(std::move(one));
+    } else if (!known) {
+      reverted.push_back(std::move(one));
+    }
+  }
+  co_await store_all(std::move(succeeded), {});
+  if (reverted.empty()) co_return;
+  std::vector<evm::Receipt> receipts;
+  for (const auto& [match, receipt] : reverted) receipts.push_back(receipt);
+  const auto reasons = co_await why_reverted(chain_, std::move(receipts));
+  RevertReasons by_hash;
+  for (std::size_t i = 0; i < reverted.size(); ++i) by_hash.emplace(reverted[i].second.tx_hash, reasons[i]);
+  co_await store_all(std::move(reverted), by_hash);
+}
+
 // Another worker may change a transaction between the read and the write: the submitter may store that its broadcast
 // was accepted after the block arrived. Such a transaction is read and written again.
-awaitable<> ReceiptChecker::store(std::vector<std::pair<Match, evm::Receipt>> found) {
+awaitable<> ReceiptChecker::store_all(Found found, const RevertReasons& reasons) {
   for (int round = 0; round < kRounds && !found.empty(); ++round) {
-    auto moved = co_await store_once(std::move(found));
+    auto moved = co_await store_once(std::move(found), reasons);
     found.clear();
     if (moved.empty()) co_return;
     std::vector<std::string> hashes;
@@ -145,9 +184,8 @@ awaitable<> ReceiptChecker::store(std::vector<std::pair<Match, evm::Receipt>> fo
   }
 }
 
-awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_once(
-    std::vector<std::pair<Match, evm::Receipt>> found) {
-  std::vector<std::pair<Match, evm::Receipt>> moved;
+awaitable<ReceiptChecker::Found> ReceiptChecker::store_once(Found found, const RevertReasons& reasons) {
+  Found moved;
   const auto* head = chain_.follower.window().head();
   if (head == nullptr) co_return moved;
   std::vector<Step> steps;
@@ -157,7 +195,8 @@ awaitable<std::vector<std::pair<Match, evm::Receipt>>> ReceiptChecker::store_onc
     if (!moves(match, receipt, head->number)) continue;
     // The window may have changed since the block was announced.
     if (chain_.follower.window().contains(receipt.block_number, receipt.block_hash) == false) continue;
-    steps.push_back(mined_step(chain_, match, receipt));
+    const auto reason = reasons.find(receipt.tx_hash);
+    steps.push_back(mined_step(chain_, match, receipt, reason == reasons.end() ? "" : reason->second));
     place.push_back(i);
   }
   if (steps.empty()) co_return moved;

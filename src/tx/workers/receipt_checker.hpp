@@ -7,8 +7,10 @@
 // a reorg removes the block (missing_receipts.hpp).
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/worker.hpp"
@@ -26,6 +28,8 @@ class ReceiptChecker {
   awaitable<> stop();
   void wake() { worker_.wake(); }
 
+  // Stores the receipts of these blocks' transactions. Does not fail when an endpoint does: what cannot be had now is
+  // looked up later.
   awaitable<> on_blocks(const std::vector<evm::Block>& blocks);
   // The follower skipped blocks: looks up the receipt of every open transaction by hash, once, without waiting for the
   // timeout.
@@ -33,12 +37,19 @@ class ReceiptChecker {
   // The block on the node's own branch that lists the transaction: from the follower's blocks, or from a receipt that
   // is still missing, however old its block is. Nothing when this node knows of none.
   std::optional<evm::Listing> listing(const std::string& tx_hash) const;
+  // A block on the node's own branch has this transaction: asks for its receipt until there is one.
+  void expect(const std::string& tx_hash, evm::Listing listing) { missing_.add(tx_hash, std::move(listing)); }
 
  private:
   struct StaleBatch;
+  using Found = std::vector<std::pair<Match, evm::Receipt>>;
+  using RevertReasons = std::unordered_map<std::string, std::string>;  // by hash
 
   // The transactions that the node leads and has sent under one of these hashes.
   awaitable<std::vector<Match>> find_matches(std::span<const std::string> hashes);
+  awaitable<std::unordered_map<std::string, evm::Receipt>> receipts_of(const evm::Block& block,
+                                                                       const std::vector<const Match*>& matches,
+                                                                       std::set<std::size_t>& failed);
   awaitable<Worker::Next> check();
   awaitable<Worker::Next> check_missing();
   awaitable<> look_up(std::vector<Match> matches, std::size_t endpoint);
@@ -46,9 +57,10 @@ class ReceiptChecker {
   awaitable<Worker::Next> check_stale();
   std::chrono::milliseconds stale_after();
   awaitable<> check_batch(std::shared_ptr<StaleBatch> batch);
-  awaitable<> store(std::vector<std::pair<Match, evm::Receipt>> found);
+  awaitable<> store(Found found);
+  awaitable<> store_all(Found found, const RevertReasons& reasons);
   // Returns the matches whose transaction another writer changed first; they were not stored.
-  awaitable<std::vector<std::pair<Match, evm::Receipt>>> store_once(std::vector<std::pair<Match, evm::Receipt>> found);
+  awaitable<Found> store_once(Found found, const RevertReasons& reasons);
   void count(std::string_view result, std::size_t n);
 
   ChainContext& chain_;

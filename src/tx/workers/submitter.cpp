@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "evm/broadcast.hpp"
 #include "runtime/gather.hpp"
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
@@ -15,11 +16,37 @@ constexpr std::size_t kSubmitsAtOnce = 1'000;
 constexpr std::chrono::seconds kSubmitInterval{1};
 constexpr std::size_t kFreshLimit = 10'000;
 
-// Whether to sign: never signed yet, or the fee was refused and no endpoint can have the transaction.
+// While the fee is above the ceiling, it is compared again after at most this long: once per block is enough.
+constexpr std::chrono::milliseconds kCeilingPatience{5'000};
+
+// Whether to sign: never signed yet, or refused, so that no endpoint can have it. What was refused because of the
+// endpoint or of a lower nonce is sent again as it is.
 bool needs_signing(const DueSubmit& due) {
   if (!due.raw) return true;
-  const bool fee = due.sub_state == SubState::kFeeTooLow || due.sub_state == SubState::kUnderpriced;
-  return fee && due.outcome == AttemptOutcome::kRefused;
+  const bool bytes_are_good = due.sub_state == SubState::kTransient || due.sub_state == SubState::kNonceTooHigh;
+  return due.outcome == AttemptOutcome::kRefused && !bytes_are_good;
+}
+
+// The cap of the attempt that the endpoints refused as too high.
+std::optional<Uint256> refused_cap(const DueSubmit& due) {
+  if (due.sub_state != SubState::kFeeCapExceeded || due.outcome != AttemptOutcome::kRefused || !due.fees) {
+    return std::nullopt;
+  }
+  const auto fees = stored_fees(*due.fees);
+  if (const auto* legacy = std::get_if<evm::LegacyFees>(&fees)) return legacy->gas_price;
+  return std::get<evm::DynamicFees>(fees).max_fee_per_gas;
+}
+
+bool has_own_fees(const std::string& payload) {
+  const auto own = stored_payload(payload);
+  return own.gas_price || own.max_fee_per_gas;
+}
+
+// Whether every endpoint refused the transaction itself, so that no retry can succeed. Only Fencepost's own cap can be
+// lowered.
+bool is_hopeless(const DueSubmit& due, const evm::SendResult& answer) {
+  if (!answer.all_answered || !evm::is_refused_for_good(answer.outcome)) return false;
+  return answer.outcome != evm::SubmitClass::kFeeCapExceeded || has_own_fees(due.payload);
 }
 
 }  // namespace
@@ -36,10 +63,7 @@ Submitter::Lane::Lane(Submitter& submitter, std::int64_t which)
            .stop_grace = ChainContext::kStopGrace},
           [&submitter, this] { return submitter.submit_due(*this); }, submitter.chain_.metrics) {}
 
-Submitter::Submitter(ChainContext& chain)
-    : chain_(chain),
-      fees_(make_fee_policy(chain.connector, chain.follower, chain.options.fees)),
-      lanes_{{Lane(*this, 0), Lane(*this, 1)}} {
+Submitter::Submitter(ChainContext& chain) : chain_(chain), lanes_{{Lane(*this, 0), Lane(*this, 1)}} {
   count(to_string(evm::SubmitClass::kAccepted), 0);
 }
 
@@ -140,7 +164,8 @@ awaitable<Worker::Next> Submitter::submit_due(Lane& lane) {
 
 awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vector<DueSubmit> due) {
   if (due.empty()) co_return std::vector<Outgoing>();
-  std::vector<Step> unsendable;
+  Unsendable unsendable;
+  leave_keyless(due, unsendable);
   auto priced = co_await price(std::move(due), unsendable);
   auto all = co_await sign(std::move(priced), unsendable);
 
@@ -155,34 +180,56 @@ awaitable<std::vector<Submitter::Outgoing>> Submitter::sign_and_claim(std::vecto
     }
   }
   auto out = co_await claim(std::move(fresh));
-  co_await chain_.apply(std::move(unsendable));
+  co_await chain_.apply(std::move(unsendable.steps));
+  co_await give_up(std::move(unsendable.hopeless));
   auto again = co_await claim_again(std::move(unchanged));
   std::ranges::move(again, std::back_inserter(out));
   co_return out;
 }
 
-awaitable<std::vector<Submitter::Priced>> Submitter::price(std::vector<DueSubmit> due, std::vector<Step>& unsendable) {
-  std::vector<Payload> payloads;
-  payloads.reserve(due.size());
-  for (const auto& tx : due) payloads.push_back(stored_payload(tx.payload));
-  const auto offers = co_await fees_->offers(payloads);
+// Not priced: the fee says nothing while the key is missing.
+void Submitter::leave_keyless(std::vector<DueSubmit>& due, Unsendable& unsendable) const {
+  std::erase_if(due, [&](const DueSubmit& tx) {
+    if (chain_.leases.can_sign(tx.lease.key)) return false;
+    unsendable.steps.push_back(
+        waits(tx, SubState::kSignerUnavailable, "no live node has the key of the signer; start a node that has it"));
+    return true;
+  });
+}
+
+awaitable<std::vector<Submitter::Priced>> Submitter::price(std::vector<DueSubmit> due, Unsendable& unsendable) {
+  std::vector<FeeRequest> requests;
+  requests.reserve(due.size());
+  for (const auto& tx : due) {
+    auto payload = stored_payload(tx.payload);
+    const auto ceiling = chain_.options.ceiling_of(tx.lease.key.signer).tightest(ceiling_of(payload));
+    requests.push_back(
+        {std::move(payload), ceiling.per_gas(static_cast<std::uint64_t>(tx.gas_limit)), refused_cap(tx)});
+  }
+  const auto began = SteadyClock::real().now();
+  const auto offers = co_await chain_.fees->offers(requests);
   std::vector<Priced> out;
   for (std::size_t i = 0; i < due.size(); ++i) {
     const auto& offer = offers[i];
     if (offer) {
-      auto transaction = build_transaction(payloads[i], chain_.chain_id(), due[i].nonce,
+      auto transaction = build_transaction(requests[i].payload, chain_.chain_id(), due[i].nonce,
                                            static_cast<std::uint64_t>(due[i].gas_limit), *offer);
       out.push_back({std::move(due[i]), *offer, std::move(transaction)});
+    } else if (offer.error().code == "fee_above_ceiling") {
+      unsendable.steps.push_back(waits(due[i], SubState::kFeeAboveCeiling, offer.error().message));
+    } else if (offer.error().code == "fee_cap_exceeded") {
+      unsendable.steps.push_back(waits(due[i], SubState::kFeeCapExceeded, offer.error().message));
     } else if (offer.error().kind == ErrorKind::kUnavailable) {
-      unsendable.push_back(waits(due[i], SubState::kFeesUnknown, offer.error().message));
+      unsendable.steps.push_back(waits(due[i], SubState::kFeesUnknown, offer.error().message));
+      retry_after_outage(unsendable.steps.back(), began);
     } else {
-      unsendable.push_back(stuck(due[i], SubState::kNoDynamicFees, offer.error().message));
+      unsendable.hopeless.push_back({std::move(due[i]), SubState::kNoDynamicFees, offer.error().message});
     }
   }
   co_return out;
 }
 
-awaitable<std::vector<Submitter::Signed>> Submitter::sign(std::vector<Priced> priced, std::vector<Step>& unsendable) {
+awaitable<std::vector<Submitter::Signed>> Submitter::sign(std::vector<Priced> priced, Unsendable& unsendable) {
   std::map<std::string, std::vector<Priced>> by_signer;
   for (auto& tx : priced) by_signer[tx.due.lease.key.signer].push_back(std::move(tx));
   std::vector<Signed> out;
@@ -196,9 +243,9 @@ awaitable<std::vector<Submitter::Signed>> Submitter::sign(std::vector<Priced> pr
       if (result) {
         out.push_back({std::move(due), fees, result->raw, to_hex0x(result->hash)});
       } else if (result.error().kind == ErrorKind::kUnavailable) {
-        unsendable.push_back(waits(due, SubState::kSignerUnavailable, result.error().message));
+        unsendable.steps.push_back(waits(due, SubState::kSignerUnavailable, result.error().message));
       } else {
-        unsendable.push_back(stuck(due, SubState::kBadTransaction, result.error().message));
+        unsendable.hopeless.push_back({std::move(due), SubState::kBadTransaction, result.error().message});
       }
     }
   }
@@ -284,13 +331,31 @@ awaitable<std::vector<std::string>> Submitter::send(std::vector<Outgoing> out) {
   const auto outcomes = co_await chain_.apply(steps);
   test_point("submitter.committed");
   std::vector<std::string> accepted;
+  std::vector<Hopeless> hopeless;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const bool done = outcomes[i] == StepOutcome::kDone && steps[i].to == TxState::kTracking;
-    if (!done) continue;
+    if (outcomes[i] != StepOutcome::kDone) continue;
+    if (steps[i].to == TxState::kAllocated && is_hopeless(out[i].due, results[i])) {
+      hopeless.push_back({std::move(out[i].due), sub_state_of(results[i].outcome), results[i].message});
+    }
+    if (steps[i].to != TxState::kTracking) continue;
     remember(out[i]);
     accepted.push_back(std::move(out[i].due.lease.key.signer));
   }
+  co_await give_up(std::move(hopeless));
   co_return accepted;
+}
+
+// The highest nonces first: each release makes the next lower nonce the last one that was assigned.
+awaitable<> Submitter::give_up(std::vector<Hopeless> hopeless) {
+  std::ranges::sort(hopeless, [](const Hopeless& a, const Hopeless& b) { return a.due.nonce > b.due.nonce; });
+  std::vector<Step> steps;
+  for (const auto& [due, reason, message] : hopeless) {
+    const auto outcome = co_await chain_.reject(
+        {.lease = due.lease, .tx_id = due.tx_id, .from = TxState::kAllocated, .reason = reason, .message = message});
+    test_point("submitter.rejected");
+    if (outcome == StepOutcome::kMoved) steps.push_back(stuck(due, reason, message));
+  }
+  co_await chain_.apply(std::move(steps));
 }
 
 // Only what was claimed once: of other transactions the time of the first claim is not known here.
@@ -320,21 +385,28 @@ awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& resu
       step.attempt_outcome = AttemptOutcome::kUnknown;
       co_return step;
     }
-    case evm::SubmitClass::kIntrinsicGas:
-    case evm::SubmitClass::kReverted:
-    case evm::SubmitClass::kInvalid:
-      co_return stuck(tx.due, answer, result.message);
     default:
       break;
   }
-  auto step = waits(tx.due, answer, result.message);
-  const bool refused = result.outcome == evm::SubmitClass::kFeeTooLow ||
+  const bool hopeless = is_hopeless(tx.due, result);
+  // While an endpoint has not answered, the refusal of the others may be wrong: the same bytes are sent again.
+  const bool may_be_lowered = result.outcome == evm::SubmitClass::kFeeCapExceeded && !has_own_fees(tx.due.payload);
+  const bool doubtful = !hopeless && !may_be_lowered && evm::is_refused_for_good(result.outcome);
+  const bool refused = hopeless || doubtful || result.outcome == evm::SubmitClass::kFeeTooLow ||
                        result.outcome == evm::SubmitClass::kUnderpriced ||
+                       result.outcome == evm::SubmitClass::kFeeCapExceeded ||
                        result.outcome == evm::SubmitClass::kInsufficientFunds;
   const bool no_endpoint_has_it =
       !tx.sent_before && (result.reach == evm::Reach::kNowhere || (refused && result.reach == evm::Reach::kAnswered));
+  if (result.outcome == evm::SubmitClass::kInsufficientFunds) chain_.balances.forget(tx.due.lease.key.signer);
+  // An endpoint may have it after all: an operator decides.
+  if (hopeless && !no_endpoint_has_it) co_return stuck(tx.due, answer, result.message);
+  auto step = doubtful ? waits(tx.due, SubState::kTransient, result.message + "; not every endpoint has answered")
+                       : waits(tx.due, answer, result.message);
+  step.quiet = step.quiet || hopeless;  // give_up tells what becomes of it
   step.attempt_outcome = no_endpoint_has_it ? AttemptOutcome::kRefused : AttemptOutcome::kUnknown;
   step.expect_claims = tx.claims;
+  if (result.no_answer) retry_after_outage(step, tx.claimed_at);
   co_return step;
 }
 
@@ -351,16 +423,25 @@ Step Submitter::accepted(const Outgoing& tx, std::string why) const {
   return step;
 }
 
-// Retries later. Of several failures in a row, only the first is written to the history.
+// Retries later. Of several failures in a row, only the first is written to the history, and the first above the
+// ceiling.
 Step Submitter::waits(const DueSubmit& due, SubState sub_state, std::string message) const {
   Step step(due.lease, due.tx_id, TxState::kAllocated, TxState::kAllocated, "will be retried: " + message);
-  step.quiet = due.retry_count > 0;
+  const bool above = sub_state == SubState::kFeeAboveCeiling;
+  step.quiet = due.retry_count > 0 && (!above || due.sub_state == sub_state);
   step.expect_receipt_hash = "";
   step.sub_state = sub_state;
   step.error = std::move(message);
   step.failed_try = true;
   step.due_in = ChainContext::retry_delay(due.retry_count);
+  if (above) step.due_in = std::min(*step.due_in, kCeilingPatience);
   return step;
+}
+
+void Submitter::retry_after_outage(Step& step, SteadyClock::TimePoint began) const {
+  const auto& endpoints = chain_.evm_chain.endpoints();
+  const auto changed = endpoints.changed_at();
+  if (endpoints.usable() && changed && *changed >= began) step.due_in = ChainContext::retry_delay(0);
 }
 
 Step Submitter::stuck(const DueSubmit& due, SubState sub_state, std::string message) const {

@@ -16,7 +16,6 @@
 
 #include "runtime/worker.hpp"
 #include "tx/service/chain_context.hpp"
-#include "tx/service/fee_policy.hpp"
 #include "tx/service/fresh_submits.hpp"
 #include "tx/store/work_store.hpp"
 
@@ -70,13 +69,24 @@ class Submitter {
     SteadyClock::TimePoint claimed_at;
   };
 
+  struct Hopeless {
+    DueSubmit due;
+    SubState reason = SubState::kInvalid;
+    std::string message;
+  };
+  struct Unsendable {
+    std::vector<Step> steps;
+    std::vector<Hopeless> hopeless;
+  };
+
   awaitable<Worker::Next> submit_due(Lane& lane);
   // Sets `full` if there is more.
   awaitable<std::vector<DueSubmit>> find_due(Lane& lane, bool& full);
   awaitable<std::vector<Outgoing>> sign_and_claim(std::vector<DueSubmit> due);
-  // Both add a step to `unsendable` for each transaction that they leave out.
-  awaitable<std::vector<Priced>> price(std::vector<DueSubmit> due, std::vector<Step>& unsendable);
-  awaitable<std::vector<Signed>> sign(std::vector<Priced> priced, std::vector<Step>& unsendable);
+  void leave_keyless(std::vector<DueSubmit>& due, Unsendable& unsendable) const;
+  // Both add each transaction that they leave out to `unsendable`.
+  awaitable<std::vector<Priced>> price(std::vector<DueSubmit> due, Unsendable& unsendable);
+  awaitable<std::vector<Signed>> sign(std::vector<Priced> priced, Unsendable& unsendable);
   awaitable<std::vector<Result<evm::SignedTransaction>>> sign_for(const std::string& signer,
                                                                   std::vector<evm::Transaction> transactions);
   awaitable<std::vector<Outgoing>> claim(std::vector<Signed> fresh);
@@ -86,12 +96,15 @@ class Submitter {
   awaitable<Step> judge(const Outgoing& tx, const evm::SendResult& result);
   Step accepted(const Outgoing& tx, std::string why) const;
   Step waits(const DueSubmit& due, SubState sub_state, std::string message) const;
+  // Retries soon an action that began at `began` and failed, if all endpoints failed then and one answers since.
+  void retry_after_outage(Step& step, SteadyClock::TimePoint began) const;
   Step stuck(const DueSubmit& due, SubState sub_state, std::string message) const;
+  // Ends each transaction that no endpoint has and that can never be sent, or makes it STUCK.
+  awaitable<> give_up(std::vector<Hopeless> hopeless);
   void remember(const Outgoing& tx);
   void count(std::string_view result, std::size_t n);
 
   ChainContext& chain_;
-  std::unique_ptr<FeePolicy> fees_;
   std::array<Lane, kSubmitLanes> lanes_;
 };
 
