@@ -55,7 +55,6 @@ received() {
 # Not grep -q: it would end curl early, and the pipe would count as failed.
 nats_connected() { curl -s "$url/metrics" | grep -c '^fencepost_nats_connected 1'; }
 
-cpu_seconds() { awk '{ print ($14 + $15) / '"$(getconf CLK_TCK)"' }' "/proc/$node_pid/stat"; }
 resident_mb() { awk '/^VmRSS/ { print $2 / 1024 }' "/proc/$node_pid/status"; }
 
 {

@@ -57,6 +57,9 @@ drive() {
   echo "$value $p50"
 }
 
+# The processor time that the node has used so far.
+cpu_seconds() { awk -v ticks="$(getconf CLK_TCK)" '{ print ($14 + $15) / ticks }' "/proc/$node_pid/stat"; }
+
 sql() { psql -XqAt "$dsn" -c "$1"; }
 
 median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }

@@ -80,6 +80,8 @@ class StubChain {
     if (method == "eth_sendRawTransaction") return send(params.at(0).as_string());
     if (method == "eth_chainId") return "0x7a69";
     if (method == "eth_syncing") return false;
+    if (method == "eth_blockNumber") return json::string(quantity(blocks_.back().number));
+    if (method == "eth_getBalance") return "0xde0b6b3a7640000";
     if (method == "eth_getTransactionCount") return "0x0";
     if (method == "eth_estimateGas") return "0x5208";
     if (method == "eth_gasPrice") return "0x3b9aca00";

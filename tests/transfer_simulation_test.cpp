@@ -24,6 +24,9 @@ constexpr std::size_t kNodes = 3;
 constexpr std::size_t kClients = 6;
 constexpr std::size_t kActions = 40;  // of one client in one round
 constexpr std::int64_t kMembers = 8;  // of a guild
+constexpr std::int64_t kGuilds = 3;
+constexpr std::int64_t kStrictGuild = 3;  // a cooldown of a second, and a limit that is fixed during a round
+constexpr std::int64_t kLimitOfARound = 300;
 constexpr std::int64_t kGovernment = 2;
 constexpr std::int64_t kSometimesGovernment = 3;
 
@@ -32,7 +35,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-enum class Kind { kRequest, kCancel, kInsert };
+enum class Kind { kRequest, kCancel, kFail, kInsert };
 struct Action {
   Kind kind = Kind::kRequest;
   std::string method;
@@ -74,7 +77,7 @@ class Plan {
   std::uint64_t below(std::uint64_t limit) { return random_.next() % limit; }
 
   Action action(const std::string& key) {
-    const auto guild = 1 + static_cast<std::int64_t>(below(2));
+    const auto guild = 1 + static_cast<std::int64_t>(below(kGuilds));
     const auto dice = below(100);
     const auto member = 1 + static_cast<std::int64_t>(below(kMembers));
     const auto account = fmt::format("/api/v1/guilds/{}/accounts/{}", guild, member);
@@ -88,14 +91,15 @@ class Plan {
               .path = fmt::format("/api/v1/guilds/{}/accounts/{}/kind", guild, kSometimesGovernment),
               .body = {{"kind", below(2) == 0 ? "government" : "member"}, {"reason", "simulation"}}};
     }
-    if (dice < 12) {
+    if (dice < 12 && guild != kStrictGuild) {
       return {.method = "PATCH",
               .path = fmt::format("/api/v1/guilds/{}/settings", guild),
               .body = {{"cooldownSeconds", static_cast<std::int64_t>(below(3))},
                        {"dailyLimit", std::to_string(500 + below(5000))},
                        {"reason", "simulation"}}};
     }
-    if (dice < 20) return {.kind = Kind::kCancel};
+    if (dice < 18) return {.kind = Kind::kCancel};
+    if (dice < 20) return {.kind = Kind::kFail};
     // One hot payer, pairs that pay each other, and random members.
     const auto from = dice < 40 ? 1 : member;
     auto to = 1 + static_cast<std::int64_t>(below(kMembers - 1));
@@ -154,20 +158,22 @@ class TransferSimulation : public testing::Test {
 
   // Returns whether there was a definite answer. `mine` is the client's newest transfer, which it may cancel.
   bool request(const Action& action, std::size_t node, std::string& mine) {
-    const bool cancels = action.kind == Kind::kCancel;
-    if (cancels && mine.empty()) return true;
+    const bool ends = action.kind != Kind::kRequest;  // cancels or fails its newest transfer
+    if (ends && mine.empty()) return true;
+    const auto path =
+        ends ? fmt::format("/api/v1/transfers/{}/{}", mine, action.kind == Kind::kCancel ? "cancel" : "fail")
+             : action.path;
+    const auto body = action.kind == Kind::kFail ? json::object{{"reason", "simulation"}} : action.body;
     const auto answer =
-        cancels
-            ? ask({"POST", cluster_.node(node).url("/api/v1/transfers/" + mine + "/cancel"), cluster_.key(), "{}"})
-            : ask({action.method, cluster_.node(node).url(action.path), cluster_.key(), json::serialize(action.body)});
+        ask({ends ? "POST" : action.method, cluster_.node(node).url(path), cluster_.key(), json::serialize(body)});
     if (answer.status == 0 || answer.status == 503 || answer.status == 500) {
       ++lost_;
       EXPECT_NE(answer.status, 500U) << answer.body;
       return false;
     }
     if (answer.status < 200 || answer.status >= 300) {
-      EXPECT_EQ(answer.status, cancels ? 409U : 422U) << action.path << " " << answer.body;
-    } else if (action.path == "/api/v1/transfers") {
+      EXPECT_EQ(answer.status, ends ? 409U : 422U) << path << " " << answer.body;
+    } else if (path == "/api/v1/transfers") {
       accept(mine = std::string(answer.json().at("transferId").as_string()));
     }
     return true;
@@ -242,6 +248,9 @@ class TransferSimulation : public testing::Test {
                            "'transfer/' || p.transfer_id WHERE e.type = 'TransferApproved' AND e.at > "
                            "p.expires_at + interval '1 s'"),
               "0");
+    // No approval within the cooldown of the last one, and none beyond the day's limit.
+    EXPECT_EQ(cluster_.sql("SELECT count(*) FROM test_approval WHERE at < before + interval '1 s'"), "0");
+    EXPECT_EQ(cluster_.sql("SELECT count(*) FROM test_approval WHERE used > daily_limit"), "0");
     std::string ids;
     for (const auto& id : accepted_) ids += (ids.empty() ? "'" : "','") + id;
     if (ids.empty()) return;
@@ -259,6 +268,30 @@ class TransferSimulation : public testing::Test {
         "");
   }
 
+  // Notes each approval of the strict guild, with the settings of that time.
+  void note_approvals() {
+    cluster_.sql("CREATE TABLE test_approval (before timestamptz, at timestamptz, used bigint, daily_limit bigint)");
+    cluster_.sql(
+        "CREATE FUNCTION test_note_approval() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "INSERT INTO public.test_approval SELECT OLD.last_transfer_at, NEW.last_transfer_at, NEW.day_used, "
+        "s.daily_limit FROM economy.guild_settings AS s WHERE s.guild_id = NEW.guild_id; RETURN NULL; END $$");
+    cluster_.sql(fmt::format(
+        "CREATE TRIGGER test_note_approval AFTER UPDATE ON economy.accounts FOR EACH ROW WHEN (NEW.guild_id = {} AND "
+        "OLD.last_transfer_at IS DISTINCT FROM NEW.last_transfer_at) EXECUTE FUNCTION test_note_approval()",
+        kStrictGuild));
+  }
+  // The limit rises from round to round, so that there is always something to approve.
+  void set_strict_limit(std::size_t round) {
+    const json::object change{{"cooldownSeconds", 1},
+                              {"dailyLimit", std::to_string(kLimitOfARound * static_cast<std::int64_t>(round + 1))},
+                              {"reason", "simulation"}};
+    EXPECT_TRUE(eventually([&] {
+      return ask({"PATCH", cluster_.node(0).url(fmt::format("/api/v1/guilds/{}/settings", kStrictGuild)),
+                  cluster_.key(), json::serialize(change)})
+                 .status == 200;
+    }));
+  }
+
   TestCluster server_;
   TxCluster cluster_;
   std::atomic<std::size_t> answers_{0};
@@ -270,7 +303,8 @@ class TransferSimulation : public testing::Test {
 TEST_F(TransferSimulation, the_books_balance_after_every_fault) {
   const auto seed = from_environment("FENCEPOST_TEST_SEED", 1);
   const auto rounds = from_environment("FENCEPOST_TEST_ROUNDS", 60);
-  for (std::int64_t guild = 1; guild <= 2; ++guild) {
+  note_approvals();
+  for (std::int64_t guild = 1; guild <= kGuilds; ++guild) {
     for (std::int64_t member = 1; member <= kMembers; ++member) {
       ASSERT_EQ(cluster_
                     .post(0, fmt::format("/api/v1/guilds/{}/accounts/{}/mint", guild, member),
@@ -285,11 +319,13 @@ TEST_F(TransferSimulation, the_books_balance_after_every_fault) {
   }
   for (std::size_t round = 0; round < rounds; ++round) {
     SCOPED_TRACE(fmt::format("seed {}, round {}", seed, round));
+    set_strict_limit(round);
     play(Plan(seed, round));
     expect_in_order();
     if (HasFailure()) return;
   }
   EXPECT_GT(accepted_.size(), rounds * kActions);
+  EXPECT_NE(cluster_.sql("SELECT count(*) > 20 FROM test_approval"), "f") << "the limits were never tested";
   EXPECT_GT(lost_, 0U) << "no request failed: the faults tested nothing";
   for (const std::string reason : {"transfer_checks_expired", "transfer_cancelled"}) {
     EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.transfer_denials WHERE reason = '" + reason + "'"), "0")

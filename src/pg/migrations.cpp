@@ -6,6 +6,7 @@
 
 #include "base/digest.hpp"
 #include "base/embedded.hpp"
+#include "base/random.hpp"
 #include "pg/error.hpp"
 #include "runtime/log.hpp"
 
@@ -67,16 +68,45 @@ awaitable<ResultSet> run_one(Connection& connection, const Batch& batch) {
   co_return std::move(results.front());
 }
 
-awaitable<> apply(Connection& connection, const Migration& migration) {
-  // The simple protocol runs the text and the row below as one transaction.
-  const auto script = fmt::format("{}\n;INSERT INTO schema_migration (version, name, checksum) VALUES ({}, '{}', '{}')",
-                                  migration.sql, migration.version, migration.name, migration.checksum);
-  co_await connection.exec_script(script);
-  log::info("migration applied", {{"migration", migration.name}});
+// In one transaction. Whether it did; false: another session kept a lock, or there was a deadlock, and nothing was
+// done.
+awaitable<bool> apply(Connection& connection, std::span<const Migration> migrations) {
+  bool busy = false;
+  try {
+    co_await connection.exec_script("BEGIN");
+    for (const auto& migration : migrations) {
+      co_await connection.exec_script(
+          fmt::format("{}\n;INSERT INTO schema_migration (version, name, checksum) VALUES ({}, '{}', '{}')",
+                      migration.sql, migration.version, migration.name, migration.checksum));
+    }
+    co_await connection.exec_script("COMMIT");
+  } catch (const QueryError& error) {
+    if (!error.is_lock_timeout() && !error.is_deadlock()) throw;
+    busy = true;
+  }
+  if (busy) co_await connection.exec_script("ROLLBACK");
+  co_return !busy;
 }
 
-awaitable<Result<std::vector<std::string>>> apply_missing(Connection& connection,
-                                                          std::span<const Migration> migrations) {
+// While a lock is waited for, all later users of the table queue behind it. So each wait is short, shorter than the
+// time after which PostgreSQL looks for deadlocks, and between two tries the nodes get on with their work.
+awaitable<bool> apply_patiently(Connection& connection, std::span<const Migration> migrations,
+                                std::chrono::milliseconds patience) {
+  co_await connection.exec_script("SET lock_timeout = '500ms'");
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  SystemRandom random;
+  asio::steady_timer pause(co_await this_executor());
+  while (!co_await apply(connection, migrations)) {
+    if (std::chrono::steady_clock::now() > deadline) co_return false;
+    log::warn("the tables are in use; the migrations are tried again");
+    pause.expires_after(std::chrono::milliseconds(100 + static_cast<int>(400 * random.uniform())));
+    co_await pause.async_wait(asio::use_awaitable);
+  }
+  co_return true;
+}
+
+awaitable<Result<std::vector<std::string>>> apply_missing(Connection& connection, std::span<const Migration> migrations,
+                                                          std::chrono::milliseconds patience) {
   // The session holds the lock, so the lock is released when the session ends, also after an error.
   Batch lock;
   lock.add(kLock, kMigrationLock).statement_timeout(std::chrono::milliseconds(0));
@@ -94,9 +124,16 @@ awaitable<Result<std::vector<std::string>>> apply_missing(Connection& connection
   const auto applied = co_await run_one(connection, read);
   const auto known = compare(applied, migrations);
   if (!known) co_return fail(known.error());
+  const auto missing = migrations.subspan(*known);
   std::vector<std::string> done;
-  for (const auto& migration : migrations.subspan(*known)) {
-    co_await apply(connection, migration);
+  if (missing.empty()) co_return done;
+  if (!co_await apply_patiently(connection, missing, patience)) {
+    co_return fail(unavailable("database_busy",
+                               "other sessions keep the tables that the migrations change; end long transactions (see "
+                               "pg_stat_activity) or stop the other nodes, and run 'fencepost migrate' again"));
+  }
+  for (const auto& migration : missing) {
+    log::info("migration applied", {{"migration", migration.name}});
     done.push_back(migration.name);
   }
   co_return done;
@@ -129,11 +166,12 @@ const std::vector<Migration>& embedded_migrations() {
   return all;
 }
 
-awaitable<Result<std::vector<std::string>>> migrate(Connector& connector, std::span<const Migration> migrations) {
+awaitable<Result<std::vector<std::string>>> migrate(Connector& connector, std::span<const Migration> migrations,
+                                                    std::chrono::milliseconds patience) {
   const auto executor = co_await this_executor();
   auto session = co_await connector.connect(executor);
   const OwnedConnection connection(std::move(session), {});
-  co_return co_await apply_missing(*connection, migrations);
+  co_return co_await apply_missing(*connection, migrations, patience);
 }
 
 awaitable<Result<void>> check_migrations(Pool& pool, std::span<const Migration> migrations) {

@@ -1,10 +1,12 @@
 // The database schema, as numbered migrations that are part of the program.
 //
-// The build compiles in db/migrations/NNNN_what.sql. Each migration is applied once, in order, in its own transaction
-// together with the row that records it. An advisory lock allows many nodes to start at once. An applied migration must
-// not be edited: a checksum detects the change.
+// The build compiles in db/migrations/NNNN_what.sql. Each migration is applied once, in order, together with the row
+// that records it. All that are missing are one transaction: nodes of the version before never meet half of an upgrade.
+// An advisory lock allows many nodes to start at once. An applied migration must not be edited: a checksum detects the
+// change.
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,8 +33,10 @@ const std::vector<Migration>& embedded_migrations();
 
 // Applies the missing migrations and returns their names. Fails, without any change, with `migration_edited`,
 // `migration_missing` (a gap in the applied ones) or `database_newer` (a later version of the program applied more). A
-// migration that fails throws its QueryError; the ones before it stay applied.
-awaitable<Result<std::vector<std::string>>> migrate(Connector& connector, std::span<const Migration> migrations);
+// migration that fails throws its QueryError, and nothing is applied. Tables that are in use are waited for, up to
+// `patience`, while other sessions go on using them; then it fails with `database_busy`.
+awaitable<Result<std::vector<std::string>>> migrate(Connector& connector, std::span<const Migration> migrations,
+                                                    std::chrono::milliseconds patience = std::chrono::minutes(2));
 
 // Succeeds when exactly `migrations` are applied; otherwise fails with `migrations_pending` or one of the errors above.
 // Never changes the database.

@@ -1,9 +1,12 @@
+#include <future>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "pg/error.hpp"
 #include "pg/migrations.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/interleaving.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/with_pool.hpp"
 
@@ -14,9 +17,10 @@ using test::TestDatabase;
 
 using Outcome = Result<std::vector<std::string>>;
 
-Outcome migrate_now(const TestDatabase& db, const std::vector<Migration>& migrations) {
+Outcome migrate_now(const TestDatabase& db, const std::vector<Migration>& migrations,
+                    std::chrono::milliseconds patience = std::chrono::minutes(1)) {
   Connector connector(test::connect_options(db.dsn()));
-  return run_blocking(migrate(connector, migrations));
+  return run_blocking(migrate(connector, migrations, patience));
 }
 
 std::string check_now(const TestDatabase& db, const std::vector<Migration>& migrations) {
@@ -61,12 +65,48 @@ TEST(pg_migrations, a_newer_database_is_left_alone) {
   EXPECT_EQ(migrate_now(db, {kTwo[0], {3, "0003_other", "SELECT 1"}}).error().code, "migration_missing");
 }
 
-TEST(pg_migrations, a_migration_that_fails_is_rolled_back) {
+TEST(pg_migrations, a_migration_that_fails_is_rolled_back_with_the_ones_before_it) {
   TestDatabase db;
   const std::vector<Migration> broken{kTwo[0], {2, "0002_broken", "CREATE TABLE c (id int); SELECT 1/0"}};
   EXPECT_THROW(EXPECT_TRUE(migrate_now(db, broken)), QueryError);
-  EXPECT_EQ(db.exec("SELECT to_regclass('a') IS NOT NULL AND to_regclass('c') IS NULL"), "t");
-  EXPECT_EQ(db.exec("SELECT count(*) FROM schema_migration"), "1");
+  EXPECT_EQ(db.exec("SELECT to_regclass('a') IS NULL AND to_regclass('c') IS NULL"), "t");
+  EXPECT_EQ(db.exec("SELECT count(*) FROM schema_migration"), "0");
+}
+
+// Two tables that a session uses in the opposite order of the migrations.
+const std::vector<Migration> kBoth{
+    kTwo[0], kTwo[1], {3, "0003_a", "ALTER TABLE a ADD c int"}, {4, "0004_b", "ALTER TABLE b ADD c int"}};
+
+TEST(pg_migrations, tables_in_use_are_waited_for_and_the_sessions_that_use_them_go_on) {
+  TestDatabase db;
+  ASSERT_TRUE(migrate_now(db, kTwo));
+  interleaving::Session node(db.dsn(), "node");
+  node.must("BEGIN");
+  node.must("INSERT INTO b VALUES (2)");
+  auto migrated = std::async(std::launch::async, [&] { return migrate_now(db, kBoth); });
+  ASSERT_TRUE(test::eventually([&] {
+    return db.exec(
+               "SELECT count(*) FROM pg_locks WHERE relation = 'a'::regclass AND mode = 'AccessExclusiveLock' "
+               "AND granted") != "0";
+  }));
+  node.must("INSERT INTO a VALUES (1)");  // waits for the migrations, which wait for the node
+  node.must("COMMIT");
+  EXPECT_EQ(migrated.get().value(), (std::vector<std::string>{"0003_a", "0004_b"}));
+  EXPECT_EQ(db.exec("SELECT count(*) FROM a WHERE c IS NULL"), "1");
+}
+
+TEST(pg_migrations, a_table_that_stays_in_use_is_given_up_and_nothing_is_applied) {
+  TestDatabase db;
+  ASSERT_TRUE(migrate_now(db, kTwo));
+  interleaving::Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("INSERT INTO b VALUES (2)");
+  const auto outcome = migrate_now(db, kBoth, std::chrono::milliseconds(1));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, "database_busy");
+  EXPECT_EQ(db.exec("SELECT count(*) FROM schema_migration"), "2");
+  psql.must("COMMIT");
+  EXPECT_EQ(migrate_now(db, kBoth).value().size(), 2U);
 }
 
 TEST(pg_migrations, ten_nodes_may_start_at_once) {

@@ -260,9 +260,9 @@ void Pool::give_back(std::shared_ptr<Connection> connection) {
 Metrics::Histogram& Pool::latency_of(const Batch& batch) {
   auto& slot = latencies_[batch.entries().front().statement];
   if (slot == nullptr) {
-    slot = &metrics_.latency("pg_statement_duration_seconds",
-                             "Time from the request for a batch to its answer, by first statement",
-                             {{"statement", std::string(batch.name())}});
+    slot = &metrics_.time_spent("pg_statement_duration_seconds",
+                                "Time from the request for a batch to its answer, by first statement",
+                                {{"statement", std::string(batch.name())}});
   }
   return *slot;
 }

@@ -91,7 +91,7 @@ GuildSettings read_settings(const pg::Row& row) {
           .daily_limit = row.get<std::optional<std::int64_t>>("daily_limit"),
           .cooldown_seconds = row.get<std::int32_t>("cooldown_seconds"),
           .default_expiry_hours = row.get<std::int32_t>("default_expiry_hours"),
-          .max_retries = row.get<std::int32_t>("max_retries")};
+          .max_retries = row.get<std::optional<std::int32_t>>("max_retries")};
 }
 
 }  // namespace

@@ -48,13 +48,18 @@ awaitable<pg::ResultSet> run_set(pg::Pool& pool, const pg::Statement& statement,
   co_return co_await run_alone(pool, statement, std::move(values)..., false);
 }
 
-// The column `outcome` as an enumerator: `words` are the SQL function's words in the order of the enumeration.
+// An outcome as an enumerator: `words` are the SQL function's words in the order of the enumeration.
 template <class Outcome, std::size_t N>
-Outcome outcome_of(const pg::Row& row, const std::array<std::string_view, N>& words) {
-  const auto word = row.get<std::string_view>("outcome");
+Outcome outcome_named(std::string_view word, const std::array<std::string_view, N>& words) {
   const auto found = std::ranges::find(words, word);
   if (found == words.end()) throw Exception(internal("bad_outcome", "unknown outcome: " + std::string(word)));
   return static_cast<Outcome>(found - words.begin());
+}
+
+// The column `outcome`.
+template <class Outcome, std::size_t N>
+Outcome outcome_of(const pg::Row& row, const std::array<std::string_view, N>& words) {
+  return outcome_named<Outcome>(row.get<std::string_view>("outcome"), words);
 }
 
 }  // namespace fencepost::transfer

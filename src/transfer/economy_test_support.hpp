@@ -80,8 +80,14 @@ class EconomyTest : public ::testing::Test {
   // No cooldown and no limit by default; tests of these set their own.
   void SetUp() override { settings(R"({"cooldown_seconds": 0, "daily_limit": null})"); }
 
-  void settings(const std::string& changes, std::int64_t guild = kGuild) {
+  void change_settings(const std::string& changes, std::int64_t guild = kGuild) {
     admin.must("SELECT economy.fn_set_settings($1, $2::jsonb, 'test', 'tester')", pg::Params::of(guild, changes));
+  }
+  // Changes settings while no check is running, so that their reminder is not needed. The transactions of all databases
+  // of the cluster decide when a reminder is followed, so tests that run at the same moment would change the outcome.
+  void settings(const std::string& changes, std::int64_t guild = kGuild) {
+    change_settings(changes, guild);
+    admin.must("DELETE FROM economy.transfer_reminders");
   }
   std::string mint(std::int64_t member, std::int64_t amount, std::int64_t guild = kGuild) {
     return admin.value<std::string>("SELECT outcome FROM economy.fn_mint($1, $2, $3, 'test', 'tester')",

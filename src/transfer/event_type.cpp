@@ -20,6 +20,7 @@ outbox::EventDomain event_domain() {
                              .kind = "guild",
                              .id_member = "guildId",
                              .read_id = read_guild,
+                             .read_subject = outbox::read_uuid_subject,
                              .types = {}};
   for (const auto& row : kTransferEvents) domain.types.push_back(row.name);
   return domain;

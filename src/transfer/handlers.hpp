@@ -11,6 +11,7 @@ awaitable<http::Response> create_transfer_batch(http::Request& request, RoutesPa
 awaitable<http::Response> list_transfers(http::Request& request, RoutesParts parts);
 awaitable<http::Response> get_transfer(http::Request& request, RoutesParts parts);
 awaitable<http::Response> cancel_transfer(http::Request& request, RoutesParts parts);
+awaitable<http::Response> fail_transfer(http::Request& request, RoutesParts parts);
 awaitable<http::Response> get_audit(http::Request& request, RoutesParts parts);
 
 // account_routes.cpp

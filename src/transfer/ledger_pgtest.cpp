@@ -165,34 +165,5 @@ TEST_F(Ledger, the_record_of_operators_is_never_changed) {
 }
 
 // The grants are those of docs/transfers.md.
-TEST_F(Ledger, a_role_with_the_documented_grants_can_transfer) {
-  mint(1, 100);
-  const auto role = "clerk_" + admin.value<std::string>("SELECT current_database()");
-  admin.must("CREATE ROLE " + role);
-  Session clerk(db.dsn(), "clerk");
-  clerk.must("SET ROLE " + role);
-  EXPECT_THROW(clerk.must(kInsert, pg::Params::of(kGuild, 1, 2, 5)), Exception);
-  admin.must("GRANT USAGE ON SCHEMA economy TO " + role);
-  admin.must("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA economy TO " + role);
-  admin.must("GRANT USAGE ON ALL SEQUENCES IN SCHEMA economy TO " + role);
-  clerk.must("SET search_path = pg_temp");  // any search_path works
-  clerk.must(kInsert, pg::Params::of(kGuild, 1, 2, 5));
-  clerk.must("SELECT economy.fn_create_pending_transfer(7, 1, 2, 6)");
-  EXPECT_EQ(clerk.must(kProcess).one().get<int>("completed"), 2);
-  EXPECT_EQ(column(clerk.must(kNow, now_params({{1, 3, 7}})), "outcome"), Texts{"completed"});
-  clerk.must("SELECT * FROM economy.fn_mint(7, 1, 1, 'test', 'clerk')");
-  clerk.must("SELECT economy.fn_set_settings(7, '{\"max_retries\": 3}', 'test', 'clerk')");
-  EXPECT_EQ(clerk.must("SELECT FROM economy.fn_list_pending_transfers(7)").size(), 2U);
-  EXPECT_EQ(clerk.must("SELECT FROM economy.fn_audit() WHERE wrong > 0").size(), 0U);
-  EXPECT_THROW(clerk.must("SELECT FROM public.event"), Exception) << "the role may do only what it was granted";
-  EXPECT_EQ(clerk.must("SELECT FROM economy.outbox").size(), 5U);
-  EXPECT_THROW(clerk.must("INSERT INTO economy.outbox VALUES ('TxConfirmed', 'tx/1', '{}')"), Exception)
-      << "events of transfers only";
-  EXPECT_EQ(account(1), "83/0");
-  clerk.must("RESET ROLE");
-  admin.must("DROP OWNED BY " + role);
-  admin.must("DROP ROLE " + role);
-}
-
 }  // namespace
 }  // namespace fencepost::transfer

@@ -5,7 +5,9 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "runtime/log.hpp"
 #include "transfer/economy_call.hpp"
+#include "transfer/sync_set.hpp"
 
 namespace fencepost::transfer {
 
@@ -37,7 +39,7 @@ struct Columns {
   std::vector<std::int64_t> guilds, initiators, targets, amounts;
   std::vector<std::optional<std::string>> reasons, keys;
   std::vector<std::string> metadata;
-  std::vector<std::optional<std::int32_t>> hours;
+  std::vector<std::optional<std::int32_t>> hours, max_retries;
 
   explicit Columns(std::span<const NewTransfer> transfers) {
     for (const auto& t : transfers) {
@@ -50,6 +52,7 @@ struct Columns {
       keys.push_back(t.idempotency_key);
       metadata.push_back(boost::json::serialize(t.metadata));
       hours.push_back(t.expires_hours);
+      max_retries.push_back(t.max_retries);
     }
   }
 };
@@ -57,7 +60,8 @@ struct Columns {
 constexpr Statement kCreate{"transfer_create", R"(
   SELECT outcome, transfer_id, status
     FROM economy.fn_create_pending_transfers($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
-                                             $6::text[], $7::text[], $8::integer[], $9::text[], $10))"};
+                                             $6::text[], $7::text[], $8::integer[], $9::text[],
+                                             p_max_retries => $10::integer[], p_patient => $11))"};
 
 // The words of the SQL function, in the order of the enumeration.
 constexpr std::array<std::string_view, 5> kCreateOutcomes{"created", "existing", "conflict", "invalid", "kept"};
@@ -68,7 +72,7 @@ awaitable<std::vector<CreateResult>> PendingTransferGateway::create(std::span<co
                                                                     std::chrono::milliseconds patience) {
   const Columns w(transfers);
   const auto rows = co_await run_set(pool_, kCreate, patience, w.ids, w.guilds, w.initiators, w.targets, w.amounts,
-                                     w.reasons, w.metadata, w.hours, w.keys);
+                                     w.reasons, w.metadata, w.hours, w.keys, w.max_retries);
   std::vector<CreateResult> out;
   for (const auto row : rows) {
     out.push_back({.outcome = outcome_of<CreateOutcome>(row, kCreateOutcomes),
@@ -78,40 +82,9 @@ awaitable<std::vector<CreateResult>> PendingTransferGateway::create(std::span<co
   co_return out;
 }
 
-namespace {
-
-constexpr Statement kNow{"transfer_now", R"(
-  SELECT *
-    FROM economy.fn_transfer_now($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
-                                 $7::text[], $8::text[], $9))"};
-
-// The words of the SQL function, in the order of the enumeration.
-constexpr std::array<std::string_view, 8> kSyncOutcomes{
-    "completed", "existing", "conflict", "invalid", "insufficient_balance", "cooldown", "daily_limit", "kept"};
-
-}  // namespace
-
 awaitable<SyncResults> PendingTransferGateway::transfer_now(std::span<const NewTransfer> transfers,
                                                             std::chrono::milliseconds patience) {
-  const Columns w(transfers);
-  const auto rows = co_await run_set(pool_, kNow, patience, w.ids, w.guilds, w.initiators, w.targets, w.amounts,
-                                     w.reasons, w.metadata, w.keys);
-  SyncResults out;
-  for (const auto row : rows) {
-    out.woken = row.get<std::int32_t>("woken") > 0;
-    out.items.push_back({.outcome = outcome_of<SyncOutcome>(row, kSyncOutcomes),
-                         .transfer_id = row.get<std::optional<Uuid>>("transfer_id"),
-                         .status = status_of(row),
-                         .ledger_id = row.get<std::optional<std::int64_t>>("ledger_id"),
-                         .initiator_balance = row.get<std::optional<std::int64_t>>("initiator_balance"),
-                         .target_balance = row.get<std::optional<std::int64_t>>("target_balance"),
-                         .created_at = row.get<std::optional<TimePoint>>("created_at"),
-                         .available = row.get<std::optional<std::int64_t>>("available"),
-                         .throttled_until = row.get<std::optional<TimePoint>>("throttled_until"),
-                         .used_today = row.get<std::optional<std::int64_t>>("used_today"),
-                         .daily_limit = row.get<std::optional<std::int64_t>>("daily_limit")});
-  }
-  co_return out;
+  co_return co_await SyncSet(transfers).run(pool_, patience);
 }
 
 namespace {
@@ -119,9 +92,10 @@ namespace {
 #define FENCEPOST_PROCESSED                                                                        \
   "SELECT claimed, completed, approved, waiting, denied, put_off, more, busy, extract(epoch FROM " \
   "next_due_at - clock_timestamp())::double precision AS next_due FROM "
-constexpr Statement kProcess{"transfer_process", FENCEPOST_PROCESSED "economy.fn_process_due($1, NULL, $2)"};
-constexpr Statement kProcessOnly{
-    "transfer_process_only", FENCEPOST_PROCESSED "economy.fn_process_due(cardinality($1::uuid[]), $1::uuid[], false)"};
+constexpr Statement kProcess{"transfer_process",
+                             FENCEPOST_PROCESSED "economy.fn_process_due($1, NULL, $3, p_hold_lanes => $2)"};
+constexpr Statement kProcessOnly{"transfer_process_only", FENCEPOST_PROCESSED
+                                 "economy.fn_process_due(cardinality($1::uuid[]), $1::uuid[], false, $2)"};
 
 ProcessResult read_processed(const pg::ResultSet& rows) {
   const auto row = rows.one();
@@ -138,13 +112,14 @@ ProcessResult read_processed(const pg::ResultSet& rows) {
 
 }  // namespace
 
-awaitable<ProcessResult> PendingTransferGateway::process_due(std::size_t limit, std::chrono::milliseconds patience) {
-  const auto rows = co_await run_set(pool_, kProcess, patience, static_cast<std::int64_t>(limit));
+awaitable<ProcessResult> PendingTransferGateway::process_due(std::size_t limit, std::chrono::milliseconds patience,
+                                                             bool hold_lanes) {
+  const auto rows = co_await run_set(pool_, kProcess, patience, static_cast<std::int64_t>(limit), hold_lanes);
   co_return read_processed(rows);
 }
 
-awaitable<ProcessResult> PendingTransferGateway::process_only(std::vector<Uuid> only) {
-  const auto rows = co_await run_alone(pool_, kProcessOnly, std::move(only));
+awaitable<ProcessResult> PendingTransferGateway::process_only(std::vector<Uuid> only, bool hold_lanes) {
+  const auto rows = co_await run_alone(pool_, kProcessOnly, std::move(only), hold_lanes);
   co_return read_processed(rows);
 }
 
@@ -170,6 +145,47 @@ awaitable<> PendingTransferGateway::defer(Uuid transfer_id, std::chrono::millise
   co_await run_alone(pool_, kDefer, transfer_id, static_cast<double>(delay.count()) / 1000.0);
 }
 
+constexpr Statement kRefused{"transfer_execution_refused", "SELECT economy.fn_execution_refused($1, $2) AS failed"};
+
+awaitable<bool> PendingTransferGateway::execution_refused(Uuid transfer_id, std::chrono::milliseconds delay) {
+  const auto rows = co_await run_alone(pool_, kRefused, transfer_id, static_cast<double>(delay.count()) / 1000.0);
+  co_return rows.one().get<bool>("failed");
+}
+
+// Sessions that hold a lane. One of our own role, which is that of the nodes, is terminated if it waits for its client:
+// it was stopped or cut off. A lane is an advisory lock, which any role may take.
+constexpr Statement kEndLaneHolders{"transfer_end_lane_holders", R"(
+  SELECT h.pid, h.usename, h.application_name,
+         CASE WHEN h.usename = current_user
+               AND h.wait_event_type = 'Client'
+               AND coalesce(h.xact_start, h.state_change) < clock_timestamp() - make_interval(secs => $1::double precision)
+              THEN pg_terminate_backend(h.pid)
+              ELSE false
+         END AS ended
+    FROM (SELECT DISTINCT a.*
+            FROM pg_locks AS l
+            JOIN pg_stat_activity AS a USING (pid)
+           WHERE l.locktype = 'advisory'
+             AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+             AND l.classid = economy._lane_class()::oid
+             AND l.objsubid = 2
+             AND l.granted) AS h)"};
+
+awaitable<std::size_t> PendingTransferGateway::end_lane_holders(std::chrono::milliseconds patience) {
+  const auto rows = co_await pool_.execute(kEndLaneHolders, static_cast<double>(patience.count()) / 1000.0);
+  std::size_t ended = 0;
+  for (const auto row : rows) {
+    const bool terminated = row.get<bool>("ended");
+    ended += terminated ? 1U : 0U;
+    log::warn(terminated ? "terminated a database session that held a lane and waited for its client"
+                         : "a database session keeps a lane; its transfers are processed without the lane",
+              {{"pid", row.get<std::int64_t>("pid")},
+               {"role", row.get<std::string_view>("usename")},
+               {"application", row.get<std::string_view>("application_name")}});
+  }
+  co_return ended;
+}
+
 awaitable<std::int64_t> PendingTransferGateway::expire(std::size_t limit) {
   const auto rows = co_await run_alone(pool_, kExpire, static_cast<std::int64_t>(limit));
   co_return rows.one().get<std::int32_t>("expired");
@@ -177,7 +193,10 @@ awaitable<std::int64_t> PendingTransferGateway::expire(std::size_t limit) {
 
 namespace {
 
-constexpr Statement kFind{"transfer_find", "SELECT * FROM economy.fn_get_pending_transfer($1)"};
+constexpr Statement kFind{"transfer_find", R"(
+  SELECT t.*, economy._max_retries(t.max_retries, s.max_retries) AS retry_limit
+    FROM economy.fn_get_pending_transfer($1) AS t
+   CROSS JOIN LATERAL economy._settings(t.guild_id) AS s)"};
 constexpr Statement kFindSync{"transfer_find_sync", R"(
   SELECT transfer_id, guild_id, debit_id AS initiator_id, credit_id AS target_id, amount, id AS ledger_id, reason,
          coalesce(metadata, '{}') AS metadata, idempotency_key, created_at
@@ -195,6 +214,7 @@ Transfer read_transfer(const pg::Row& row) {
           .status = status_of(row).value(),
           .checks = object_of(row, "checks"),
           .retry_count = row.get<std::int32_t>("retry_count"),
+          .max_retries = row.get<std::optional<std::int32_t>>("retry_limit"),
           .expires_at = row.get<TimePoint>("expires_at"),
           .next_attempt_at = row.get<std::optional<TimePoint>>("next_attempt_at"),
           .denied_reason = row.get<std::optional<std::string>>("denied_reason"),
@@ -216,6 +236,7 @@ Transfer read_sync_transfer(const pg::Row& row) {
           .target_id = row.get<std::int64_t>("target_id"),
           .amount = row.get<std::int64_t>("amount"),
           .status = TransferStatus::kCompleted,
+          .max_retries = 0,
           .ledger_id = row.get<std::int64_t>("ledger_id"),
           .reason = row.get<std::optional<std::string>>("reason"),
           .metadata = object_of(row, "metadata"),
@@ -237,7 +258,10 @@ awaitable<std::optional<Transfer>> PendingTransferGateway::find(Uuid transfer_id
 namespace {
 
 constexpr Statement kList{"transfer_list", R"(
-  SELECT * FROM economy.fn_list_pending_transfers($1, $2, $3, 0, $4))"};
+  SELECT t.*, economy._max_retries(t.max_retries, s.max_retries) AS retry_limit
+    FROM economy.fn_list_pending_transfers($1, $2, $3, 0, $4) AS t
+   CROSS JOIN economy._settings($1) AS s
+   ORDER BY t.seq DESC)"};
 
 }  // namespace
 
@@ -256,6 +280,14 @@ constexpr Statement kCancel{"transfer_cancel", "SELECT cancelled, status FROM ec
 awaitable<PendingTransferGateway::Cancelled> PendingTransferGateway::cancel(Uuid transfer_id) {
   const auto rows = co_await run_alone(pool_, kCancel, transfer_id);
   co_return Cancelled{.cancelled = rows.one().get<bool>("cancelled"), .status = status_of(rows.one())};
+}
+
+constexpr Statement kFail{"transfer_fail", "SELECT failed, status FROM economy.fn_fail_transfer($1, $2, $3)"};
+
+awaitable<PendingTransferGateway::Failed> PendingTransferGateway::fail(Uuid transfer_id, std::string reason,
+                                                                       std::string actor) {
+  const auto rows = co_await run_alone(pool_, kFail, transfer_id, std::move(reason), std::move(actor));
+  co_return Failed{.failed = rows.one().get<bool>("failed"), .status = status_of(rows.one())};
 }
 
 constexpr Statement kState{"transfer_pool_state", R"(

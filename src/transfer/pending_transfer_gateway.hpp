@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pg/pool.hpp"
+#include "transfer/sync_set.hpp"
 #include "transfer/transfer.hpp"
 
 namespace fencepost::transfer {
@@ -24,34 +25,6 @@ struct CreateResult {
   CreateOutcome outcome = CreateOutcome::kInvalid;
   std::optional<Uuid> transfer_id;  // of a conflict: the transfer that used the key first
   std::optional<TransferStatus> status;
-};
-
-enum class SyncOutcome {
-  kCompleted,
-  kExisting,
-  kConflict,
-  kInvalid,
-  kInsufficientBalance,
-  kCooldown,
-  kDailyLimit,
-  kAccountLocked,
-};
-struct SyncResult {
-  SyncOutcome outcome = SyncOutcome::kInvalid;
-  std::optional<Uuid> transfer_id;
-  std::optional<TransferStatus> status;
-  std::optional<std::int64_t> ledger_id;
-  std::optional<std::int64_t> initiator_balance;  // after the transfer
-  std::optional<std::int64_t> target_balance;
-  std::optional<TimePoint> created_at;
-  std::optional<std::int64_t> available;     // kInsufficientBalance
-  std::optional<TimePoint> throttled_until;  // kCooldown
-  std::optional<std::int64_t> used_today;    // kDailyLimit
-  std::optional<std::int64_t> daily_limit;
-};
-struct SyncResults {
-  std::vector<SyncResult> items;
-  bool woken = false;  // waiting transfers became due: notify the nodes after the commit
 };
 
 struct ProcessResult {
@@ -85,15 +58,22 @@ class PendingTransferGateway {
   // A set waits at most `patience` for locks, then runs without the items whose accounts are locked.
   awaitable<std::vector<CreateResult>> create(std::span<const NewTransfer> transfers,
                                               std::chrono::milliseconds patience);
+  // Requires: the ids of the transfers were generated at random.
   awaitable<SyncResults> transfer_now(std::span<const NewTransfer> transfers, std::chrono::milliseconds patience);
 
   // Processes at most `limit` due transfers in one transaction. `process_only` processes only the given transfers and
   // does not wait for locks.
-  awaitable<ProcessResult> process_due(std::size_t limit, std::chrono::milliseconds patience);
-  awaitable<ProcessResult> process_only(std::vector<Uuid> only);
+  awaitable<ProcessResult> process_due(std::size_t limit, std::chrono::milliseconds patience, bool hold_lanes);
+  awaitable<ProcessResult> process_only(std::vector<Uuid> only, bool hold_lanes);
   // The transfers that process_due would take next; used to find the transfer that makes a set fail.
   awaitable<std::vector<Uuid>> list_due(std::size_t limit);
   awaitable<> defer(Uuid transfer_id, std::chrono::milliseconds delay);
+  // After PostgreSQL refused to execute the transfer alone, with an integrity error: defers it, and at the tenth time
+  // fails it for good. Returns whether it failed.
+  awaitable<bool> execution_refused(Uuid transfer_id, std::chrono::milliseconds delay);
+  // Terminates sessions of our role that have held a lane for `patience` while they wait for their client. Returns how
+  // many. The log names the sessions that keep a lane and cannot be terminated.
+  awaitable<std::size_t> end_lane_holders(std::chrono::milliseconds patience);
   awaitable<std::int64_t> expire(std::size_t limit);
 
   // Finds a transfer of either mode; nothing if it does not exist.
@@ -106,6 +86,12 @@ class PendingTransferGateway {
     std::optional<TransferStatus> status;  // after the call; none: the transfer does not exist
   };
   awaitable<Cancelled> cancel(Uuid transfer_id);
+  struct Failed {
+    bool failed = false;
+    std::optional<TransferStatus> status;  // as in Cancelled
+  };
+  // Rejects an approved transfer by hand and gives its money back to the payer.
+  awaitable<Failed> fail(Uuid transfer_id, std::string reason, std::string actor);
 
   awaitable<PoolState> pool_state();
   // Notifies the nodes that transfers may be due.

@@ -15,6 +15,7 @@ constexpr http::RouteRow<RoutesParts> kRoutes[] = {
     {Verb::kGet, "/api/v1/transfers/audit", "transfer:operate", get_audit},
     {Verb::kGet, "/api/v1/transfers/{transferId:uuid}", "transfer:read", get_transfer},
     {Verb::kPost, "/api/v1/transfers/{transferId:uuid}/cancel", "transfer:write", cancel_transfer},
+    {Verb::kPost, "/api/v1/transfers/{transferId:uuid}/fail", "transfer:operate", fail_transfer},
     {Verb::kGet, "/api/v1/guilds/{guildId:id}/accounts/{memberId:id}", "transfer:read", get_account},
     {Verb::kGet, "/api/v1/guilds/{guildId:id}/accounts/{memberId:id}/statement", "transfer:read", get_statement},
     {Verb::kPost, "/api/v1/guilds/{guildId:id}/accounts/{memberId:id}/mint", "transfer:operate", mint},

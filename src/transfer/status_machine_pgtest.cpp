@@ -41,8 +41,8 @@ TEST_F(StatusMachine, no_status_is_changed_by_hand) {
 TEST_F(StatusMachine, a_step_that_is_not_in_the_table_is_refused_by_itself) {
   db.exec("ALTER TABLE economy.pending_transfers DISABLE TRIGGER pending_transfers_true");
   const std::set<std::pair<std::string, std::string>> allowed{
-      {"pending", "checking"},  {"pending", "approved"},  {"pending", "rejected"},  {"checking", "checking"},
-      {"checking", "approved"}, {"checking", "rejected"}, {"approved", "completed"}};
+      {"pending", "checking"},  {"pending", "approved"},  {"pending", "rejected"},   {"checking", "checking"},
+      {"checking", "approved"}, {"checking", "rejected"}, {"approved", "completed"}, {"approved", "rejected"}};
   const auto id = in_state("checking");
   for (const std::string from : kStatuses) {
     for (const std::string to : kStatuses) {
@@ -66,8 +66,8 @@ TEST_F(StatusMachine, completed_needs_the_matching_ledger_row) {
 TEST_F(StatusMachine, terms_never_change) {
   const auto id = in_state("checking");
   for (const auto* set : {"amount = 1", "target_id = 3", "initiator_id = 3", "guild_id = 8", "metadata = '{\"a\": 1}'",
-                          "expires_at = 'infinity'", "idempotency_key = 'k'", "reason = 'r'", "created_at = now()",
-                          "transfer_id = gen_random_uuid()"}) {
+                          "expires_at = 'infinity'", "max_retries = 3", "idempotency_key = 'k'", "reason = 'r'",
+                          "created_at = now()", "transfer_id = gen_random_uuid()"}) {
     EXPECT_EQ(admin.ask(fmt::format("UPDATE economy.pending_transfers SET {}", set)).sqlstate, "23000") << set;
   }
   EXPECT_EQ(state(id), "checking 0");
@@ -127,8 +127,71 @@ TEST_F(StatusMachine, values_that_cannot_be_listed_are_not_stored) {
         << set;
   }
   in_state("checking");
-  for (const auto* set : {"checks = '[1]'", "retry_count = 2147483647", "retry_count = -1"}) {
+  for (const auto* set : {"checks = '[1]'", "retry_count = 2147483647", "retry_count = -1", "updated_at = 'infinity'",
+                          "updated_at = '-infinity'"}) {
     EXPECT_EQ(admin.ask(fmt::format("UPDATE economy.pending_transfers SET {}", set)).sqlstate, "23514") << set;
+  }
+}
+
+// Such a row would make a later set fail.
+TEST_F(StatusMachine, what_a_hand_may_write_makes_no_later_set_fail) {
+  const auto id = in_state("checking");
+  admin.must("UPDATE economy.pending_transfers SET retry_count = 1000000");
+  settings(R"({"max_retries": null})");
+  pass("10 min");
+  process();
+  EXPECT_EQ(state(id), "checking 1000000");
+  const auto next = [&](std::string_view seq) {
+    return admin
+        .ask(fmt::format("INSERT INTO economy.pending_transfers (seq, guild_id, initiator_id, target_id, amount) "
+                         "OVERRIDING SYSTEM VALUE VALUES ({}, 7, 1, 2, 1)",
+                         seq))
+        .sqlstate;
+  };
+  EXPECT_EQ(next("1000"), "23000");
+  EXPECT_EQ(next("0"), "23000");
+  for (int i = 0; i < 3; ++i) insert(1, 2, 1);
+  EXPECT_EQ(audit(), "");
+}
+
+// Two sessions that use one id for transfers of different payers, in every mode, and in every order.
+TEST_F(StatusMachine, an_id_is_one_transfer_whoever_pays) {
+  mint(1, 1'000);
+  mint(3, 1'000);
+  const auto in_pool = [](Session& session, const Uuid& id, int amount) {
+    session.send(
+        "INSERT INTO economy.pending_transfers (transfer_id, guild_id, initiator_id, target_id, amount) VALUES "
+        "($1, 7, 1, 2, $2)",
+        pg::Params::of(id, amount));
+  };
+  const auto at_once = [](Session& session, const Uuid& id) {
+    session.send(
+        "SELECT * FROM economy.fn_transfer_now(ARRAY[$1::uuid], ARRAY[7], ARRAY[3], ARRAY[4], ARRAY[5], ARRAY[NULL], "
+        "ARRAY['{}'], ARRAY[NULL])",
+        pg::Params::of(id));
+  };
+  Session a(db.dsn(), "a");
+  Session b(db.dsn(), "b");
+  for (const bool pool_first : {true, false}) {
+    for (const int amount : {5, 5'000}) {  // approved, and waiting
+      for (const bool rejected : {false, true}) {
+        settings(rejected ? R"({"max_retries": 0})" : R"({"max_retries": 10})");
+        for (const bool commits : {true, false}) {
+          SCOPED_TRACE(
+              fmt::format("pool first {}, {}, rejected {}, commits {}", pool_first, amount, rejected, commits));
+          const auto id = admin.value<Uuid>("SELECT gen_random_uuid()");
+          a.must("BEGIN");
+          pool_first ? in_pool(a, id, amount) : at_once(a, id);
+          ASSERT_EQ(a.take().sqlstate, "");
+          pool_first ? at_once(b, id) : in_pool(b, id, amount);
+          EXPECT_FALSE(b.finished(std::chrono::milliseconds(50))) << "it waits for the other transaction";
+          a.must(commits ? "COMMIT" : "ROLLBACK");
+          EXPECT_EQ(b.take().sqlstate, commits ? "23505" : "");
+          process();
+          EXPECT_EQ(audit(), "");
+        }
+      }
+    }
   }
 }
 

@@ -75,16 +75,29 @@ TEST_F(Sync, follows_money_through_a_set_to_its_end) {
   EXPECT_EQ(audit(), "");
 }
 
-TEST_F(Sync, sends_no_notification_within_its_commit) {
+// A node notifies after the commit: commits that notify wait for each other.
+TEST_F(Sync, a_set_sends_no_notification_within_its_commit_and_a_call_by_hand_wakes_the_nodes) {
   Ear events(db.dsn(), "economy_events");
   Ear work(db.dsn(), "economy_work");
+  Ear log(db.dsn(), "event_log");
   mint(1, 100);
   insert(2, 3, 10);
   events.take();
   work.take();
-  EXPECT_EQ(column(transfer_now({{1, 2, 50}, {1, 2, 500}}), "woken"), (Texts{"1", "1"}));
+  log.take();
+  const auto set = admin.must(
+      "SELECT woken FROM economy.fn_transfer_set('{7,7}', '{1,2}', '{1}', '{2}', '{10}', "
+      "ARRAY[gen_random_uuid()], '{NULL}', '{NULL}', '{NULL}', true, true)");
+  EXPECT_EQ(set.one().get<int>("woken"), 1);
   EXPECT_TRUE(events.take().empty());
   EXPECT_TRUE(work.take().empty());
+  EXPECT_TRUE(log.take().empty());
+  tamper("UPDATE economy.transfer_work SET due_at = '9000-01-01'");
+  EXPECT_EQ(column(transfer_now({{1, 2, 50}, {1, 2, 500}}), "woken"), (Texts{"1", "1"}));
+  EXPECT_EQ(work.take().size(), 1U);
+  EXPECT_EQ(log.take().size(), 1U);
+  insert(1, 2, 1);
+  EXPECT_EQ(log.take().size(), 1U);
 }
 
 TEST_F(Sync, one_key_is_one_transfer) {

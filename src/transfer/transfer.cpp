@@ -1,5 +1,7 @@
 #include "transfer/transfer.hpp"
 
+#include "base/json.hpp"
+
 namespace fencepost::transfer {
 namespace {
 
@@ -34,6 +36,7 @@ json::object to_json(const Transfer& transfer) {
           {"status", kPendingTransfer.name(transfer.status)},
           {"checks", transfer.checks},
           {"retryCount", transfer.retry_count},
+          {"maxRetries", optional_json(transfer.max_retries)},
           {"expiresAt", text(transfer.expires_at)},
           {"nextAttemptAt", text(transfer.next_attempt_at)},
           {"deniedReason", text(transfer.denied_reason)},
@@ -62,7 +65,7 @@ json::object to_json(const GuildSettings& settings) {
           {"dailyLimit", text(settings.daily_limit)},
           {"cooldownSeconds", settings.cooldown_seconds},
           {"defaultExpiryHours", settings.default_expiry_hours},
-          {"maxRetries", settings.max_retries}};
+          {"maxRetries", optional_json(settings.max_retries)}};
 }
 
 json::object to_json(const Entry& entry) {

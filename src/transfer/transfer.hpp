@@ -1,5 +1,5 @@
-// Value types of the economy: transfers, accounts, settings. The rules are in the database (db/migrations/0005 to 0008)
-// and nowhere else.
+// Value types of the economy: transfers, accounts, settings. The rules are in the database (db/migrations/0005 to 0008,
+// and 0023) and nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,18 @@ inline constexpr auto kPendingTransfer = lifecycle<TransferStatus>(
                              "checking",
                              {{TransferStatus::kApproved, "all checks passed"},
                               {TransferStatus::kRejected, "out of retries, expired or cancelled"}}},
-                            {TransferStatus::kApproved, "approved", {{TransferStatus::kCompleted, "executed"}}},
+                            {TransferStatus::kApproved,
+                             "approved",
+                             {{TransferStatus::kCompleted, "executed"},
+                              {TransferStatus::kRejected, "could not be executed, or failed by an operator"}}},
                             {TransferStatus::kCompleted, "completed", {}},
                             {TransferStatus::kRejected, "rejected", {}},
                         });
 
 enum class Mode { kSync, kPool };
+
+// As max_retries: the checks are retried until the transfer expires.
+inline constexpr std::int32_t kUntilExpiry = -1;
 
 // A requested transfer. The caller chooses the transfer id, so that it can look the transfer up after a lost answer.
 struct NewTransfer {
@@ -44,6 +50,7 @@ struct NewTransfer {
   std::optional<std::string> reason;
   boost::json::object metadata;
   std::optional<std::int32_t> expires_hours;  // pool only; none: the guild's default
+  std::optional<std::int32_t> max_retries;    // pool only; none: the guild's; or kUntilExpiry
   std::optional<std::string> idempotency_key;
 };
 
@@ -58,6 +65,8 @@ struct Transfer {
   TransferStatus status = TransferStatus::kPending;
   boost::json::object checks;  // {"balance": 1, …} of the last attempt
   std::int32_t retry_count = 0;
+  // The request's, or else the guild's as it is now; none: until it expires. 0 for a synchronous transfer.
+  std::optional<std::int32_t> max_retries;
   std::optional<TimePoint> expires_at;
   std::optional<TimePoint> next_attempt_at;  // while the transfer waits
   std::optional<std::string> denied_reason;  // when rejected
@@ -89,7 +98,7 @@ struct GuildSettings {
   std::optional<std::int64_t> daily_limit;
   std::int32_t cooldown_seconds = 0;
   std::int32_t default_expiry_hours = 0;
-  std::int32_t max_retries = 0;
+  std::optional<std::int32_t> max_retries;  // none: until the transfer expires
 };
 boost::json::object to_json(const GuildSettings& settings);
 

@@ -22,6 +22,16 @@ Metrics::Counter& outcome(Metrics& metrics, const char* name) {
   return metrics.counter("transfer_pool_outcomes_total", "Transfers in the pool, by outcome", {{"outcome", name}});
 }
 
+bool is_integrity_violation(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const pg::QueryError& error) {
+    return error.is_integrity_violation();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Database& database,
@@ -32,6 +42,7 @@ TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Da
       approved_total_(outcome(metrics, "approved_later")),
       denied_total_(outcome(metrics, "denied")),
       put_off_total_(outcome(metrics, "put_off")),
+      failed_total_(outcome(metrics, "failed")),
       waiting_(metrics.gauge("transfer_pool_waiting", "Transfers whose checks have not passed yet")),
       approved_(metrics.gauge("transfer_pool_approved", "Transfers that are approved and not completed")),
       due_(metrics.gauge("transfer_pool_due", "Transfers that are due now")),
@@ -85,6 +96,7 @@ void TransferEventPoolCoordinator::wake_everywhere() {
 
 awaitable<Worker::Next> TransferEventPoolCoordinator::process() {
   const auto done = co_await process_set();
+  hold_lanes_ = true;
   if (done.completed > 0) test_point("transfer.completed");
   note(done);
   if (done.put_off > 0) patience_.account_was_locked();
@@ -92,13 +104,28 @@ awaitable<Worker::Next> TransferEventPoolCoordinator::process() {
   // Look again soon: a node that dies while it works on a lane sends no notification.
   auto next = done.next_due;
   if (done.busy) next = std::min(next.value_or(kLaneTaken), kLaneTaken);
+  co_await free_lanes(done.busy);
   if (next) come_back_in(*next);
   co_return Worker::Next::kRest;
 }
 
+// A node that is stopped in the middle of a transaction holds its lanes as long as its connection lives. If the holder
+// cannot be terminated, the next set goes without lanes: the locks of rows are enough to move money once.
+awaitable<> TransferEventPoolCoordinator::free_lanes(bool busy) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!busy || !busy_since_) {
+    busy_since_ = busy ? std::optional(now) : std::nullopt;
+    co_return;
+  }
+  if (now - *busy_since_ < options_.lane_patience) co_return;
+  busy_since_ = now;
+  hold_lanes_ = co_await PendingTransferGateway(database_.pool()).end_lane_holders(options_.lane_patience) > 0;
+}
+
 awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
   try {
-    co_return co_await PendingTransferGateway(database_.pool()).process_due(options_.batch, patience_.get());
+    co_return co_await PendingTransferGateway(database_.pool())
+        .process_due(options_.batch, patience_.get(), hold_lanes_);
   } catch (const pg::QueryError& error) {
     if (!pg::may_be_one_item(error)) throw;
     log::error("PostgreSQL refused a set of transfers; searching for the transfer at fault", error.error());
@@ -112,7 +139,8 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
   ProcessResult all{.more = true};
   if (due.empty()) co_return all;
   const auto write = [this, &all](std::span<const Uuid> some) -> awaitable<std::vector<Processed>> {
-    const auto done = co_await PendingTransferGateway(database_.pool()).process_only({some.begin(), some.end()});
+    const auto done =
+        co_await PendingTransferGateway(database_.pool()).process_only({some.begin(), some.end()}, hold_lanes_);
     all.completed += done.completed;
     all.approved += done.approved;
     all.denied += done.denied;
@@ -128,9 +156,19 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
       log::warn("a transfer was not processed", error_of(outcomes[i].error()), {{"transferId", id}});
       continue;
     }
-    log::error("a transfer cannot be processed and is deferred", {{"transferId", id}, {"delayMs", kPutOff.count()}});
     ++all.put_off;
-    co_await PendingTransferGateway(database_.pool()).defer(due[i], kPutOff);
+    auto gateway = PendingTransferGateway(database_.pool());
+    if (!is_integrity_violation(outcomes[i].error())) {
+      log::error("a transfer cannot be processed and is deferred", {{"transferId", id}, {"delayMs", kPutOff.count()}});
+      co_await gateway.defer(due[i], kPutOff);
+    } else if (co_await gateway.execution_refused(due[i], kPutOff)) {
+      failed_total_.Increment();
+      log::error("a transfer could not be executed and is rejected", error_of(outcomes[i].error()),
+                 {{"transferId", id}});
+    } else {
+      log::error("a transfer could not be executed and is deferred", error_of(outcomes[i].error()),
+                 {{"transferId", id}, {"delayMs", kPutOff.count()}});
+    }
   }
   co_return all;
 }

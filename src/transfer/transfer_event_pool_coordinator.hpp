@@ -2,8 +2,9 @@
 // of nodes run it on one database: each claims its work there.
 //
 // Runs when it is woken, when the next transfer becomes due, and at a slow interval in case a notification got lost. A
-// set that PostgreSQL refuses is halved until the transfer at fault is alone; that transfer is deferred and logged. A
-// transfer whose account another session has locked is deferred too, and delays no other transfer.
+// set that PostgreSQL refuses is halved until the transfer at fault is alone; that transfer is deferred and logged, and
+// rejected at its tenth integrity error. A transfer whose account another session has locked is deferred too, and
+// delays no other transfer.
 #pragma once
 
 #include "pg/database.hpp"
@@ -30,6 +31,7 @@ class TransferEventPoolCoordinator {
   awaitable<Worker::Next> measure();
   awaitable<ProcessResult> process_set();
   awaitable<ProcessResult> process_by_halves();
+  awaitable<> free_lanes(bool busy);
   void come_back_in(std::chrono::milliseconds delay);
   void note(const ProcessResult& done);
 
@@ -40,6 +42,7 @@ class TransferEventPoolCoordinator {
   Metrics::Counter& approved_total_;
   Metrics::Counter& denied_total_;
   Metrics::Counter& put_off_total_;
+  Metrics::Counter& failed_total_;
   Metrics::Gauge& waiting_;
   Metrics::Gauge& approved_;
   Metrics::Gauge& due_;
@@ -47,6 +50,8 @@ class TransferEventPoolCoordinator {
   Metrics::Gauge& oldest_due_;
   Metrics::Gauge& oldest_approved_;
   Metrics::Gauge& notify_queue_;
+  std::optional<std::chrono::steady_clock::time_point> busy_since_;
+  bool hold_lanes_ = true;  // false: for the next set only
   asio::steady_timer next_due_;
   Worker worker_;
   Worker expiry_;

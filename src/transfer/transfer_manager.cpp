@@ -9,6 +9,7 @@ TransferManager::TransferManager(Runtime& runtime, pg::Database& database, pg::L
     : database_(database),
       metrics_(metrics),
       audits_(options.audit_interval.count() > 0),
+      announcer_(runtime.executor(0), database, metrics),
       service_(runtime, database, options, metrics),
       coordinator_(runtime.executor(0), database, options, metrics),
       telemetry_(listener, coordinator_),
@@ -16,6 +17,7 @@ TransferManager::TransferManager(Runtime& runtime, pg::Database& database, pg::L
           runtime.executor(0),
           {.name = "transfer_audit", .interval = options.audit_interval, .stop_grace = std::chrono::milliseconds(0)},
           [this] { return audit_all(); }, metrics) {
+  service_.on_events([this] { announcer_.announce(); });
   service_.on_due([this](bool here_only) {
     if (here_only) {
       coordinator_.wake();
@@ -26,6 +28,7 @@ TransferManager::TransferManager(Runtime& runtime, pg::Database& database, pg::L
 }
 
 void TransferManager::start() {
+  announcer_.start();
   service_.start();
   coordinator_.start();
   if (audits_) auditor_.start();
@@ -35,6 +38,7 @@ awaitable<> TransferManager::stop(std::chrono::milliseconds grace) {
   co_await service_.stop(grace / 2);
   if (audits_) co_await auditor_.stop();
   co_await coordinator_.stop();
+  co_await announcer_.stop();
 }
 
 awaitable<Worker::Next> TransferManager::audit_all() {

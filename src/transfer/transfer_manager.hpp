@@ -1,6 +1,7 @@
 // The parts of the economy that a node starts and stops together.
 #pragma once
 
+#include "outbox/event_announcer.hpp"
 #include "pg/listener.hpp"
 #include "transfer/audit.hpp"
 #include "transfer/telemetry_listener.hpp"
@@ -27,6 +28,7 @@ class TransferManager {
   pg::Database& database_;
   Metrics& metrics_;
   bool audits_;
+  outbox::EventAnnouncer announcer_;
   TransferService service_;
   TransferEventPoolCoordinator coordinator_;
   TelemetryListener telemetry_;

@@ -6,6 +6,7 @@
 #include "pg/error.hpp"
 #include "runtime/gather.hpp"
 #include "tests/support/eventually.hpp"
+#include "tests/support/role.hpp"
 #include "tests/support/with_pool.hpp"
 #include "transfer/economy_test_support.hpp"
 #include "transfer/transfer_manager.hpp"
@@ -28,7 +29,7 @@ awaitable<std::string> outcome_of(TransferService& service, NewTransfer transfer
 
 class TransferManagerTest : public EconomyTest {
  protected:
-  TransferManagerTest() { launch({.sweep_interval = 60s, .expiry_interval = 100ms}); }
+  TransferManagerTest() { launch({.sweep_interval = 60s, .expiry_interval = 100ms, .lane_patience = 200ms}); }
   ~TransferManagerTest() override { shut_down(); }
 
   void launch(const TransferOptions& options) {
@@ -266,6 +267,115 @@ TEST_F(TransferManagerTest, a_transfer_that_makes_its_set_fail_is_deferred_alone
   }));
 }
 
+TEST_F(TransferManagerTest, a_transfer_that_cannot_be_executed_is_rejected_at_the_tenth_integrity_error) {
+  mint(1, 100);
+  db.exec("ALTER TABLE economy.transactions ADD CONSTRAINT not_thirteen CHECK (amount <> 13)");
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 13), Mode::kPool).value()).transfer_id;
+  const auto tries = [&] {
+    return db.exec(
+        fmt::format("SELECT coalesce((SELECT execute_tries FROM economy.transfer_work WHERE transfer_id = "
+                    "'{}'), 10)",
+                    id.to_string()));
+  };
+  for (int i = 1; i <= 10; ++i) {
+    EXPECT_TRUE(eventually([&] { return tries() == std::to_string(i); })) << i;
+    if (i < 10) EXPECT_EQ(status(id), "approved");
+    tamper("UPDATE economy.transfer_work SET due_at = clock_timestamp()");
+    db.exec("NOTIFY economy_work");
+  }
+  EXPECT_TRUE(becomes(id, "rejected"));
+  EXPECT_EQ(runtime.run_on(0, manager->service().get_transfer_status(id))->denied_reason, "transfer_failed");
+  EXPECT_EQ(account(1), "100/0");
+  EXPECT_EQ(metric("transfer_pool_outcomes_total{outcome=\"failed\"}"), 1);
+  EXPECT_EQ(audit(), "");
+}
+
+// The partition of the log is missing, an operator's problem: the transfer completes when it is there.
+TEST_F(TransferManagerTest, an_execution_that_fails_for_want_of_a_partition_does_not_count) {
+  mint(1, 100);
+  db.exec("ALTER TABLE economy.transactions ADD CONSTRAINT not_thirteen CHECK (amount <> 13)");
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 13), Mode::kPool).value()).transfer_id;
+  const auto work = [&](const std::string& what) { return db.exec("SELECT " + what + " FROM economy.transfer_work"); };
+  ASSERT_TRUE(eventually([&] { return work("execute_tries") == "1"; }));
+  const auto partitions = "pg_partition_tree('event') AS t WHERE t.isleaf";
+  const auto detach = db.exec(
+      fmt::format("SELECT string_agg('ALTER TABLE event DETACH PARTITION ' || relid::text, ';') FROM {}", partitions));
+  const auto attach = db.exec(fmt::format(
+      "SELECT string_agg('ALTER TABLE event ATTACH PARTITION ' || relid::text || ' ' || "
+      "pg_get_expr(c.relpartbound, c.oid), ';') FROM pg_partition_tree('event') AS t JOIN pg_class AS c ON c.oid = "
+      "t.relid WHERE t.isleaf"));
+  db.exec("ALTER TABLE economy.transactions DROP CONSTRAINT not_thirteen; " + detach);
+  for (int i = 0; i < 3; ++i) {
+    tamper("UPDATE economy.transfer_work SET due_at = clock_timestamp()");
+    db.exec("NOTIFY economy_work");
+    ASSERT_TRUE(eventually([&] { return work("due_at > clock_timestamp() + interval '30 s'") == "t"; }));
+    EXPECT_EQ(work("execute_tries"), "1");
+  }
+  db.exec(attach);
+  tamper("UPDATE economy.transfer_work SET due_at = clock_timestamp()");
+  db.exec("NOTIFY economy_work");
+  EXPECT_TRUE(becomes(id, "completed"));
+}
+
+// Its session is in a transaction and waits for a client that says nothing more.
+TEST_F(TransferManagerTest, a_stopped_node_does_not_keep_its_lanes) {
+  mint(1, 100);
+  Session stopped(db.dsn(), "stopped");
+  stopped.must("BEGIN");
+  stopped.must("SELECT FROM pg_advisory_xact_lock(economy._lane_class(), economy._lane(7))");
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 1), Mode::kPool).value()).transfer_id;
+  EXPECT_TRUE(becomes(id, "completed"));
+  EXPECT_THROW(stopped.ask("SELECT 1"), Exception) << "the session was terminated";
+}
+
+// A lane is an advisory lock, which any role may take, for a session too.
+TEST_F(TransferManagerTest, a_session_of_another_role_that_keeps_all_lanes_stops_nothing) {
+  const test::Role role(db);
+  mint(1, 100);
+  Session other(role.dsn(), "other");
+  other.must(fmt::format("SELECT count(pg_advisory_lock({}, n)) FROM generate_series(0, 63) AS n",
+                         db.exec("SELECT economy._lane_class()")));
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 1), Mode::kPool).value()).transfer_id;
+  EXPECT_TRUE(becomes(id, "completed"));
+  EXPECT_EQ(other.ask("SELECT 1").sqlstate, "") << "its session is not the node's to end";
+}
+
+// The commits of synchronous transfers send no notification.
+TEST_F(TransferManagerTest, the_readers_of_events_hear_of_a_synchronous_transfer) {
+  mint(1, 100);
+  Ear log(db.dsn(), "event_log");
+  log.take();
+  ASSERT_TRUE(ask(wish(1, 2, 1), Mode::kSync));
+  EXPECT_TRUE(eventually([&] { return !log.take().empty(); }));
+}
+
+// Another session opens an account and does not commit.
+TEST_F(TransferManagerTest, an_account_that_another_session_is_just_opening_delays_only_transfers_to_it) {
+  mint(1, 100);
+  Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("INSERT INTO economy.accounts (guild_id, member_id) VALUES (7, 777)");
+  const auto refused = ask(wish(1, 777, 1), Mode::kSync);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "account_locked");
+  EXPECT_TRUE(ask(wish(1, 778, 1), Mode::kSync)) << "this one is opened at once";
+  psql.must("COMMIT");
+  EXPECT_TRUE(ask(wish(1, 777, 1), Mode::kSync));
+}
+
+// A credit finds the waiting transfer locked by a transaction that is then rolled back.
+TEST_F(TransferManagerTest, what_a_credit_skipped_is_looked_at_as_soon_as_the_lock_is_gone) {
+  mint(3, 100);
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 50), Mode::kPool).value()).transfer_id;
+  tamper("UPDATE economy.transfer_work SET due_at = '9000-01-01', next_attempt_at = '9000-01-01'");
+  Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("SELECT FROM economy.fn_cancel_transfer($1)", pg::Params::of(id));
+  ASSERT_TRUE(ask(wish(3, 1, 50), Mode::kSync));
+  psql.must("ROLLBACK");
+  EXPECT_TRUE(becomes(id, "completed")) << "the next sweep is a minute away";
+}
+
 // A psql session does not commit.
 TEST_F(TransferManagerTest, a_lock_of_another_session_delays_only_transfers_of_that_account) {
   constexpr int kEach = 150;
@@ -301,6 +411,7 @@ TEST_F(TransferManagerTest, a_lock_of_another_session_delays_only_transfers_of_t
   EXPECT_LT(std::chrono::steady_clock::now() - began, 20s) << "one wait for each transfer would have taken minutes";
   EXPECT_EQ(stand(2, "approved"), std::to_string(kEach));
   EXPECT_GT(metric("transfer_pool_outcomes_total{outcome=\"put_off\"}"), 0);
+  EXPECT_EQ(db.exec("SELECT max(execute_tries) FROM economy.transfer_work"), "0") << "a wait is no failed execution";
   psql.must("COMMIT");
   EXPECT_TRUE(eventually([&] { return stand(2, "completed") == std::to_string(kEach); }));
   EXPECT_EQ(balance(2), std::to_string(10'000 + kEach));

@@ -104,6 +104,17 @@ std::optional<std::int32_t> read_expiry(const JsonReader& in, Mode mode) {
   return hours;
 }
 
+// Left out: the guild's. null: until the transfer expires.
+std::optional<std::int32_t> read_max_retries(const JsonReader& in, Mode mode) {
+  if (!in.value().get_object().contains("maxRetries")) return std::nullopt;
+  const auto field = in.field("maxRetries");
+  if (!field.present()) return mode == Mode::kPool ? std::optional(kUntilExpiry) : std::nullopt;
+  const auto retries = static_cast<std::int32_t>(field.int64(0, kMaxRetries));
+  if (mode == Mode::kSync)
+    field.reject("bad_request", "is allowed only in mode pool: a synchronous transfer is not retried");
+  return retries;
+}
+
 std::optional<std::int64_t> read_cursor(const Request& request) {
   const auto text = need(request.query_as<std::string>("cursor"));
   if (!text) return std::nullopt;
@@ -147,8 +158,8 @@ std::int64_t path_id(const Request& request, std::string_view name, std::int64_t
 }  // namespace
 
 TransferBody read_transfer(const JsonReader& in, Mode default_mode) {
-  in.reject_unknown(
-      {"guildId", "initiatorId", "targetId", "amount", "reason", "metadata", "expiresHours", "mode", "idempotencyKey"});
+  in.reject_unknown({"guildId", "initiatorId", "targetId", "amount", "reason", "metadata", "expiresHours", "maxRetries",
+                     "mode", "idempotencyKey"});
   TransferBody body;
   auto& transfer = body.transfer;
   transfer.guild_id = read_positive(in.field("guildId"));
@@ -164,6 +175,7 @@ TransferBody read_transfer(const JsonReader& in, Mode default_mode) {
   const auto mode = in.field("mode");
   body.mode = mode.present() ? mode.one_of(kModes) : default_mode;
   transfer.expires_hours = read_expiry(in.field("expiresHours"), body.mode);
+  transfer.max_retries = read_max_retries(in, body.mode);
   transfer.idempotency_key = read_key(in.field("idempotencyKey"));
   return body;
 }
@@ -188,10 +200,19 @@ SettingsBody read_settings_change(const JsonReader& in) {
   };
   change("cooldownSeconds", "cooldown_seconds", 0, kMaxCooldownSeconds);
   change("defaultExpiryHours", "default_expiry_hours", 1, kMaxExpiryHours);
-  change("maxRetries", "max_retries", 0, kMaxRetries);
+  if (given.contains("maxRetries") && !in.field("maxRetries").present()) {
+    body.changes["max_retries"] = nullptr;
+  } else {
+    change("maxRetries", "max_retries", 0, kMaxRetries);
+  }
   body.reason = http::read_reason(in);
   if (body.changes.empty()) in.reject("bad_request", "expected at least one setting to change, got none");
   return body;
+}
+
+std::string read_fail(const JsonReader& in) {
+  in.reject_unknown({"reason"});
+  return http::read_reason(in);
 }
 
 KindBody read_kind(const JsonReader& in) {

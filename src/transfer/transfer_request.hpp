@@ -21,9 +21,9 @@ inline constexpr std::size_t kMetadataMaxDepth = 16;
 inline constexpr std::int32_t kMaxExpiryHours = 8760;
 inline constexpr std::size_t kCsvMaxLines = 10'000;
 
-// {guildId, initiatorId, targetId, amount, reason?, metadata?, expiresHours?, mode?, idempotencyKey?}. The caller sets
-// the transfer's id. Throws `bad_idempotency_key`, `invalid_transfer` if payer and payee are the same, `bad_request`
-// for everything else.
+// {guildId, initiatorId, targetId, amount, reason?, metadata?, expiresHours?, maxRetries?: null|…, mode?,
+// idempotencyKey?}. The caller sets the transfer's id. Throws `bad_idempotency_key`, `invalid_transfer` if payer and
+// payee are the same, `bad_request` for everything else.
 struct TransferBody {
   NewTransfer transfer;
   Mode mode = Mode::kSync;
@@ -38,12 +38,16 @@ struct IssueBody {
 };
 IssueBody read_issue(const JsonReader& in);
 
-// {dailyLimit?: null|"…", cooldownSeconds?, defaultExpiryHours?, maxRetries?, reason}: at least one of the settings.
+// {dailyLimit?: null|"…", cooldownSeconds?, defaultExpiryHours?, maxRetries?: null|…, reason}: at least one of the
+// settings.
 struct SettingsBody {
   boost::json::object changes;  // by column name, as AccountStore::set_settings takes them
   std::string reason;
 };
 SettingsBody read_settings_change(const JsonReader& in);
+
+// {reason}
+std::string read_fail(const JsonReader& in);
 
 // {kind: "member"|"government", reason}
 struct KindBody {

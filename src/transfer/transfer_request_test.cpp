@@ -127,6 +127,9 @@ TEST(transfer_request, a_transfer_is_refused_with_the_field_that_is_wrong) {
       {"expiresHours", 8761, "expiresHours"},
       {"expiresHours", "24", "expiresHours"},
       {"expiresHours", 1.5, "expiresHours"},
+      {"maxRetries", -1, "maxRetries"},
+      {"maxRetries", 1001, "maxRetries"},
+      {"maxRetries", "10", "maxRetries"},
       {"mode", "async", "mode"},
       {"mode", 1, "mode"},
       {"idempotencyKey", 7, "idempotencyKey"},
@@ -134,7 +137,7 @@ TEST(transfer_request, a_transfer_is_refused_with_the_field_that_is_wrong) {
       {"idempotencyKey", json::value(std::string(129, 'x')), "idempotencyKey", "bad_idempotency_key"},
       {"idempotencyKey", "a\nb", "idempotencyKey", "bad_idempotency_key"},
       {"idempotencyKey", nul, "idempotencyKey", "bad_idempotency_key"},
-      {"ammount", "1", "body"},
+      {"ammount", "1", "ammount"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.key + " = " + (c.value ? json::serialize(*c.value).substr(0, 60) : "absent"));
@@ -165,6 +168,17 @@ TEST(transfer_request, a_synchronous_transfer_does_not_expire) {
   EXPECT_EQ(context(error_from([&] { transfer_from(body, Mode::kPool); }), "field"), "expiresHours");
 }
 
+TEST(transfer_request, retries_are_the_guilds_or_as_many_as_asked_for_or_until_it_expires) {
+  const auto retries = [](const json::value& body) { return transfer_from(body, Mode::kPool).transfer.max_retries; };
+  EXPECT_EQ(retries(json::parse(kTransfer)), std::nullopt);
+  EXPECT_EQ(retries(transfer_with("maxRetries", 0)), 0);
+  EXPECT_EQ(retries(transfer_with("maxRetries", 1000)), 1000);
+  EXPECT_EQ(retries(transfer_with("maxRetries", nullptr)), kUntilExpiry);
+  const auto body = transfer_with("maxRetries", 3);
+  EXPECT_EQ(context(error_from([&] { transfer_from(body, Mode::kSync); }), "field"), "maxRetries");
+  EXPECT_EQ(transfer_from(transfer_with("maxRetries", nullptr), Mode::kSync).transfer.max_retries, std::nullopt);
+}
+
 TEST(transfer_request, minting_needs_an_amount_and_a_reason) {
   const auto body = json::parse(R"({"amount": "5", "reason": "prize", "idempotencyKey": "k"})");
   const auto read = read_issue(JsonReader(body));
@@ -176,7 +190,7 @@ TEST(transfer_request, minting_needs_an_amount_and_a_reason) {
       {R"({"amount": "0", "reason": "prize"})", "amount"},
       {R"({"amount": "5"})", "reason"},
       {R"({"amount": "5", "reason": " "})", "reason"},
-      {R"({"amount": "5", "reason": "prize", "memberId": "1"})", "body"},
+      {R"({"amount": "5", "reason": "prize", "memberId": "1"})", "memberId"},
   };
   for (const auto& [text, field] : cases) {
     SCOPED_TRACE(text);
@@ -208,7 +222,7 @@ TEST(transfer_request, a_bad_setting_is_refused_with_its_field) {
       {R"({"cooldownSeconds": 31536001, "reason": "r"})", "cooldownSeconds"},
       {R"({"defaultExpiryHours": 0, "reason": "r"})", "defaultExpiryHours"},
       {R"({"maxRetries": 1001, "reason": "r"})", "maxRetries"},
-      {R"({"daily_limit": "5", "reason": "r"})", "body"},
+      {R"({"daily_limit": "5", "reason": "r"})", "daily_limit"},
       {R"([])", "body"},
   };
   for (const auto& [text, field] : cases) {

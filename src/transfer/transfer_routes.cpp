@@ -143,6 +143,19 @@ awaitable<Response> cancel_transfer(Request& request, Parts parts) {
   co_return Response::json(200, to_json(*cancelled));
 }
 
+awaitable<Response> fail_transfer(Request& request, Parts parts) {
+  check_query(request, {});
+  const auto body = read_body(request);
+  auto reason = read_fail(JsonReader(body));
+  const auto transfer_id = request.param_uuid("transferId");
+  const auto found = co_await find_visible(parts.service, *request.principal(), transfer_id);
+  if (!found) co_return Response::problem(found.error(), request);
+  const auto failed =
+      co_await parts.service.fail_transfer(transfer_id, std::move(reason), request.principal()->audit_name());
+  if (!failed) co_return Response::problem(failed.error(), request);
+  co_return Response::json(200, to_json(*failed));
+}
+
 awaitable<Response> get_audit(Request& request, Parts parts) {
   check_query(request, {});
   // The audit covers all guilds, so a key that is restricted to some must not see its findings.

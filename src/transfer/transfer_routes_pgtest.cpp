@@ -211,6 +211,61 @@ TEST_F(TransferRoutes, a_transfer_can_be_cancelled_until_it_is_approved) {
   EXPECT_EQ(post(path_of(waiting, "/cancel"), R"({"reason": "x"})").outcome(), "400 bad_request");
 }
 
+TEST_F(TransferRoutes, an_operator_may_fail_an_approved_transfer) {
+  const std::string reason = R"({"reason": "cannot be completed"})";
+  mint(100);
+  no_cooldown();
+  const auto approved = post(kPath, transfer(40, kPool));
+  EXPECT_EQ(post(path_of(approved, "/fail")).outcome(), "400 bad_json");
+  EXPECT_EQ(post(path_of(approved, "/fail"), "{}").outcome(), "400 bad_request");
+  EXPECT_EQ(post(path_of(approved, "/fail"), R"({"reason": "r", "force": true})").outcome(), "400 bad_request");
+  EXPECT_EQ(post(path_of(approved, "/fail"), reason, {{"8"}}).outcome(), "404 no_such_transfer");
+  const auto failed = post(path_of(approved, "/fail"), reason);
+  EXPECT_EQ(failed.outcome(), "200");
+  EXPECT_EQ(failed.text("status"), "rejected");
+  EXPECT_EQ(failed.text("deniedReason"), "transfer_failed");
+  EXPECT_EQ(get("/api/v1/guilds/7/accounts/1").text("reserved"), "0");
+  EXPECT_EQ(db.exec("SELECT reason || ' by ' || actor FROM economy.operations WHERE action = 'fail'"),
+            "cannot be completed by key-1 (bot)");
+  const auto again = post(path_of(approved, "/fail"), reason);
+  EXPECT_EQ(again.outcome(), "409 not_failable");
+  EXPECT_EQ(again.text("transferStatus"), "rejected");
+  const auto waiting = post(kPath, transfer(400, kPool));
+  EXPECT_EQ(post(path_of(waiting, "/fail"), reason).text("transferStatus"), "checking");
+  const auto done = post(kPath, transfer(1, R"(, "mode": "sync")"));
+  EXPECT_EQ(post(path_of(done, "/fail"), reason).text("transferStatus"), "completed");
+}
+
+TEST_F(TransferRoutes, a_request_may_bring_its_own_number_of_retries) {
+  EXPECT_EQ(post(kPath, transfer(40, R"(, "mode": "pool", "maxRetries": 0)")).text("status"), "rejected");
+  EXPECT_EQ(post(kPath, transfer(40, R"(, "mode": "pool", "maxRetries": 3)")).text("status"), "checking");
+  EXPECT_EQ(post(kPath, transfer(40, R"(, "mode": "pool", "maxRetries": null)")).text("status"), "checking");
+  EXPECT_EQ(post(kPath, transfer(40, kPool)).text("status"), "checking");
+  EXPECT_EQ(db.exec("SELECT string_agg(coalesce(max_retries::text, 'guild'), ' ' ORDER BY seq) "
+                    "FROM economy.pending_transfers"),
+            "0 3 -1 guild");
+  EXPECT_EQ(post(kPath, transfer(40, R"(, "mode": "sync", "maxRetries": 3)")).outcome(), "400 bad_request");
+}
+
+TEST_F(TransferRoutes, a_transfer_says_how_often_it_is_retried) {
+  const auto retries = [&](const std::string& more) {
+    return get(path_of(post(kPath, transfer(1, more)))).text("maxRetries");
+  };
+  EXPECT_EQ(retries(R"(, "mode": "pool", "maxRetries": 3)"), "3");
+  EXPECT_EQ(retries(R"(, "mode": "pool", "maxRetries": null)"), "null");
+  EXPECT_EQ(retries(kPool), "10") << "the guild's";
+  no_cooldown();
+  mint(100);
+  EXPECT_EQ(retries(R"(, "mode": "sync")"), "0");
+  const auto waiting = post(kPath, transfer(400, kPool));
+  const auto changed =
+      call("PATCH", "/api/v1/guilds/7/settings", R"({"maxRetries": null, "reason": "as long as it takes"})");
+  EXPECT_EQ(changed.outcome(), "200");
+  EXPECT_EQ(changed.text("maxRetries"), "null");
+  EXPECT_EQ(get("/api/v1/guilds/7/settings").text("maxRetries"), "null");
+  EXPECT_EQ(get(path_of(waiting)).text("maxRetries"), "null") << "the guild's, as it is now";
+}
+
 TEST_F(TransferRoutes, an_unknown_transfer_is_not_found) {
   const auto path = std::string(kPath) + "/0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
   EXPECT_EQ(get(path).outcome(), "404 no_such_transfer");
@@ -271,6 +326,7 @@ TEST_F(TransferRoutes, each_route_has_its_scope) {
                         {"POST/transfers", "transfer:write"},
                         {"POST/transfers/batch", "transfer:write"},
                         {"POST/transfers/{transferId:uuid}/cancel", "transfer:write"},
+                        {"POST/transfers/{transferId:uuid}/fail", "transfer:operate"},
                         {"GET/transfers", "transfer:read"},
                         {"GET/transfers/{transferId:uuid}", "transfer:read"},
                         {"GET/transfers/audit", "transfer:operate"},

@@ -54,9 +54,9 @@ TransferService::TransferService(Runtime& runtime, pg::Database& database, Trans
           [this](std::span<const NewTransfer> items) { return create(items); }, metrics),
       syncs_(
           runtime, {.name = "transfer_sync", .lanes = options.lanes, .max_batch = options.batch},
-          [this](std::span<const NewTransfer> items) { return transfer_now(items); }, metrics) {
-  for (const auto mode : {Mode::kPool, Mode::kSync}) requests_total(mode, "ok");
-}
+          [this](std::span<const NewTransfer> items) { return transfer_now(items); }, metrics),
+      pool_ok_(requests_total(Mode::kPool, "ok")),
+      sync_ok_(requests_total(Mode::kSync, "ok")) {}
 
 void TransferService::start() {
   creates_.start();
@@ -91,9 +91,12 @@ awaitable<std::vector<CreateResult>> TransferService::create(std::span<const New
 
 awaitable<std::vector<SyncResult>> TransferService::transfer_now(std::span<const NewTransfer> items) {
   auto results = co_await gateway().transfer_now(items, sync_patience_.get());
+  bool moved = false;
   for (const auto& result : results.items) {
     if (result.outcome == SyncOutcome::kAccountLocked) sync_patience_.account_was_locked();
+    moved = moved || result.outcome == SyncOutcome::kCompleted;
   }
+  if (moved && on_events_) on_events_();
   if (results.woken && on_due_) on_due_(false);
   co_return std::move(results.items);
 }
@@ -104,7 +107,8 @@ awaitable<Result<TransferOutcome>> TransferService::transfer_currency(NewTransfe
   try {
     auto outcome =
         mode == Mode::kPool ? co_await into_pool(std::move(transfer)) : co_await at_once(std::move(transfer));
-    requests_total(mode, outcome ? "ok" : outcome.error().code).Increment();
+    auto& counter = !outcome ? requests_total(mode, outcome.error().code) : mode == Mode::kPool ? pool_ok_ : sync_ok_;
+    counter.Increment();
     co_return outcome;
   } catch (const pg::CommitUnknown& e) {
     unknown = e.error();
@@ -194,6 +198,16 @@ awaitable<Result<Transfer>> TransferService::cancel(Uuid transfer_id) {
                        .with("transferStatus", "completed"));
   }
   co_return std::move(*transfer);
+}
+
+awaitable<Result<Transfer>> TransferService::fail_transfer(Uuid transfer_id, std::string reason, std::string actor) {
+  const auto done = co_await gateway().fail(transfer_id, std::move(reason), std::move(actor));
+  auto transfer = co_await get_transfer_status(transfer_id);
+  if (!transfer) co_return fail(no_such_transfer());
+  if (done.failed) co_return std::move(*transfer);
+  const auto status = done.status.value_or(transfer->status);
+  co_return fail(conflict("not_failable", "only a transfer that is approved and not yet completed can be failed")
+                     .with("transferStatus", std::string(kPendingTransfer.name(status))));
 }
 
 }  // namespace fencepost::transfer

@@ -48,6 +48,8 @@ class TransferService {
   // Set before start. Called on any loop when transfers may have become due. here_only true: wake this node only, the
   // database notifies the others. here_only false: wake every node, because no notification was sent.
   void on_due(std::function<void(bool here_only)> callback);
+  // Called after a commit that appended events and sent no notification.
+  void on_events(std::function<void()> callback) { on_events_ = std::move(callback); }
 
   void start();
   awaitable<> stop(std::chrono::milliseconds grace);
@@ -64,6 +66,9 @@ class TransferService {
   awaitable<std::optional<Transfer>> get_transfer_status(Uuid transfer_id);
   // Errors: kNotFound `no_such_transfer`; kConflict `not_cancellable` with `transferStatus`.
   awaitable<Result<Transfer>> cancel(Uuid transfer_id);
+  // For operators: rejects an approved transfer, and stores the reason and the actor. Errors: kNotFound
+  // `no_such_transfer`; kConflict `not_failable` with `transferStatus`.
+  awaitable<Result<Transfer>> fail_transfer(Uuid transfer_id, std::string reason, std::string actor);
 
   // The gateway of the caller's loop, for calls that need no rules.
   PendingTransferGateway gateway() { return PendingTransferGateway(database_.pool()); }
@@ -80,11 +85,14 @@ class TransferService {
   TransferOptions options_;
   Metrics& metrics_;
   std::function<void(bool)> on_due_;
+  std::function<void()> on_events_;
   // Creating waits longer: it locks only payers, but queues behind sets that lock payees too.
   Patience create_patience_{std::chrono::seconds(2), std::chrono::milliseconds(500)};
   Patience sync_patience_{std::chrono::seconds(2), std::chrono::milliseconds(100)};
   pg::BatchedWrite<NewTransfer, CreateResult> creates_;
   pg::BatchedWrite<NewTransfer, SyncResult> syncs_;
+  Metrics::Counter& pool_ok_;  // looking a counter up costs more than counting
+  Metrics::Counter& sync_ok_;
 };
 
 }  // namespace fencepost::transfer

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/uuid.hpp"
+
 namespace fencepost::outbox {
 namespace {
 
@@ -24,6 +26,13 @@ const EventDomain* EventCatalog::domain_of_type(std::string_view type) const {
 
 const EventDomain* EventCatalog::domain_of_kind(std::string_view kind) const {
   return find_domain(domains_, [&](const EventDomain& domain) { return domain.kind == kind; });
+}
+
+Result<std::string> read_uuid_subject(std::string_view text) {
+  const auto begin = text.find('/') + 1;
+  const auto id = Uuid::parse(text.substr(begin));
+  if (!id) return fail(id.error());
+  return std::string(text.substr(0, begin)) + id->to_string();
 }
 
 }  // namespace fencepost::outbox

@@ -19,6 +19,7 @@ struct EventDomain {
   std::string_view id_member;   // the member of `data` that has the id of that kind: "signer"
   Result<std::string> (*read_id)(
       std::string_view text);  // the form in which `data` has ids; the error says what is wrong
+  Result<std::string> (*read_subject)(std::string_view text);  // the form in which its events have subjects; likewise
   std::vector<std::string_view> types;
 };
 
@@ -37,5 +38,8 @@ class EventCatalog {
  private:
   std::vector<EventDomain> domains_;
 };
+
+// For domains whose subjects are "name/<UUID>".
+Result<std::string> read_uuid_subject(std::string_view text);
 
 }  // namespace fencepost::outbox

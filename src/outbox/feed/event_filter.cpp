@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/id_text.hpp"
+#include "base/text.hpp"
 #include "http/errors.hpp"
 #include "http/request_reader.hpp"
 
@@ -29,13 +30,18 @@ Result<std::string> read_type(const EventCatalog& catalog, std::string_view text
 }
 
 Result<std::string> read_subject(const EventCatalog& catalog, std::string_view text) {
-  if (catalog.domain_of(text) != nullptr && text.find('/') != std::string_view::npos) return std::string(text);
-  return fail(bad_value(fmt::format("expected a subject such as \"tx/<txId>\", got \"{}\"", text)));
+  const auto* domain = text.contains('/') ? catalog.domain_of(text) : nullptr;
+  if (domain == nullptr) {
+    return fail(bad_value(fmt::format("expected a subject such as \"tx/<txId>\", got {}", quote(text))));
+  }
+  auto subject = domain->read_subject(text);
+  if (!subject) return fail(bad_value(fmt::format("{} is no subject: {}", quote(text), subject.error().message)));
+  return subject;
 }
 
 Result<std::string> read_chain(std::string_view text) {
-  if (parse_id(text)) return std::string(text);
-  return fail(bad_value(fmt::format("expected a chain id in decimal digits, got \"{}\"", text)));
+  if (parse_id(text).value_or(0) > 0) return std::string(text);
+  return fail(bad_value(fmt::format("expected a chain id in decimal digits, got {}", quote(text))));
 }
 
 // One list of a filter: its name in a query (plural in a body), where it is stored, and how a value is read.
@@ -124,8 +130,9 @@ EventFilter read_event_query(const EventCatalog& catalog, const http::Request& r
       auto value = list.read(text);
       if (count > kFilterMaxValues) value = fail(bad_value(fmt::format("at most {} values", kFilterMaxValues)));
       if (!value) {
-        throw Exception(invalid("invalid_parameter", fmt::format("{}: {}", list.name, value.error().message))
-                            .with("parameter", list.name));
+        const auto code = value.error().code == "bad_request" ? "invalid_parameter" : value.error().code;
+        throw Exception(
+            invalid(code, fmt::format("{}: {}", list.name, value.error().message)).with("parameter", list.name));
       }
       list.list(filter).push_back(std::move(*value));
       if (text.size() == rest.size()) break;

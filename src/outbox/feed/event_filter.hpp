@@ -42,8 +42,8 @@ std::vector<std::string> event_filter_members(const EventCatalog& catalog);
 // The same members; empty lists are left out.
 boost::json::object to_json(const EventFilter& filter);
 
-// Reads ?type=A,B&subject=…&chain=…&signer=…&guild=…. Throws Exception kInvalid `invalid_parameter`, also for
-// parameters that are neither these nor in `more`.
+// Reads ?type=A,B&subject=…&chain=…&signer=…&guild=…. Throws Exception kInvalid: `invalid_parameter`, also for
+// parameters that are neither these nor in `more`; the code of EventDomain::read_id for a bad id.
 EventFilter read_event_query(const EventCatalog& catalog, const http::Request& request,
                              std::vector<std::string_view> more = {});
 

@@ -17,8 +17,8 @@ inline Result<std::string> any_id(std::string_view text) {
 // Two domains that look like those of a node, without depending on any.
 inline const EventCatalog& catalog() {
   static const EventCatalog kCatalog({
-      {"tx", "tx:read", "signer", "signer", any_id, {"TxAccepted", "TxConfirmed"}},
-      {"transfer", "transfer:read", "guild", "guildId", any_id, {"TransferCompleted"}},
+      {"tx", "tx:read", "signer", "signer", any_id, any_id, {"TxAccepted", "TxConfirmed"}},
+      {"transfer", "transfer:read", "guild", "guildId", any_id, any_id, {"TransferCompleted"}},
   });
   return kCatalog;
 }

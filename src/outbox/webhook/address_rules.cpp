@@ -20,7 +20,6 @@ using asio::ip::address_v4;
 using asio::ip::address_v6;
 using http::unprocessable;
 
-constexpr std::size_t kMaxUrlBytes = 2000;
 constexpr auto kLookupTimeout = std::chrono::seconds(3);
 
 struct Net4 {
@@ -94,7 +93,7 @@ Result<std::string> check_webhook_url(std::string_view url, const WebhookOptions
   const auto bad = [](std::string_view why) {
     return fail(unprocessable("bad_webhook_url", fmt::format("url: {}", why)));
   };
-  if (url.size() > kMaxUrlBytes) return bad(fmt::format("at most {} bytes", kMaxUrlBytes));
+  if (url.size() > kWebhookMaxUrlBytes) return bad(fmt::format("at most {} bytes", kWebhookMaxUrlBytes));
   const auto parsed = boost::urls::parse_uri(boost::urls::string_view(url.data(), url.size()));
   if (!parsed) return bad("expected an absolute URL such as https://example.org/hook");
   const bool tls = parsed->scheme_id() == boost::urls::scheme::https;

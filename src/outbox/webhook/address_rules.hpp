@@ -12,6 +12,8 @@
 
 namespace fencepost::outbox {
 
+inline constexpr std::size_t kWebhookMaxUrlBytes = 2000;
+
 // Whether the address is on the public internet. False for private, loopback, link-local, shared (carrier NAT),
 // multicast, unspecified, documentation and reserved addresses, and for IPv6 forms of such IPv4 addresses (mapped,
 // compatible, NAT64, 6to4, Teredo).

@@ -27,7 +27,7 @@ std::vector<std::string_view> views(const std::vector<std::string>& texts) {
 
 // The members that create and change have in common. Absent members leave the webhook as it is.
 void read_settings(const EventCatalog& catalog, const JsonReader& in, Webhook& webhook) {
-  if (in.field("url").present()) webhook.url = in.field("url").string(4096);
+  if (in.field("url").present()) webhook.url = in.field("url").string(kWebhookMaxUrlBytes);
   if (in.field("description").present()) {
     webhook.description = http::read_text(in.field("description"), kMaxDescription);
   }
@@ -68,7 +68,7 @@ awaitable<Result<CreatedWebhook>> WebhookService::create(http::Principal caller,
   auto known = event_filter_members(catalog);
   for (const auto* member : {"url", "description", "batch", "from"}) known.emplace_back(member);
   in.reject_unknown(views(known));
-  Webhook webhook{.id = parts_.ids.next(), .url = in.field("url").string(4096)};
+  Webhook webhook{.id = parts_.ids.next(), .url = in.field("url").string(kWebhookMaxUrlBytes)};
   webhook.reader = event_reader(catalog, caller);
   read_settings(catalog, in, webhook);
   const EventVisibility visibility(catalog, webhook.reader);

@@ -1,0 +1,141 @@
+// The exact instants of the rules, by a clock that the test owns.
+#include "transfer/economy_test_support.hpp"
+
+namespace fencepost::transfer {
+namespace {
+
+class Instants : public EconomyTest {
+ protected:
+  void SetUp() override {
+    EconomyTest::SetUp();
+    db.exec(R"(
+      CREATE TABLE public.test_clock (at timestamptz NOT NULL);
+      INSERT INTO public.test_clock VALUES ('2030-05-06 12:00:00+00');
+      CREATE OR REPLACE FUNCTION economy._clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+        $$ SELECT at FROM public.test_clock $$)");
+    mint(1, 1'000);
+  }
+  void at(const std::string& time) {
+    admin.must("UPDATE public.test_clock SET at = $1::timestamptz", pg::Params::of(time));
+  }
+  std::string sync_outcome(std::int64_t amount) { return column(transfer_now({{1, 2, amount}}), "outcome").at(0); }
+  std::string due(const Uuid& id) {
+    return admin.value<std::string>(
+        "SELECT to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') FROM economy.transfer_work WHERE "
+        "transfer_id = $1",
+        pg::Params::of(id));
+  }
+};
+
+TEST_F(Instants, a_cooldown_ends_at_its_very_microsecond) {
+  settings(R"({"cooldown_seconds": 300})");
+  ASSERT_EQ(sync_outcome(1), "completed");
+  const auto id = insert(1, 2, 1);
+  EXPECT_EQ(due(id), "2030-05-06 12:05:00.000000");
+  at("2030-05-06 12:04:59.999999+00");
+  EXPECT_EQ(sync_outcome(1), "cooldown");
+  EXPECT_EQ(process(), 0);
+  EXPECT_EQ(state(id), "checking 0");
+  at("2030-05-06 12:05:00+00");
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(id), "completed");
+  EXPECT_EQ(sync_outcome(1), "cooldown") << "the next cooldown begins";
+}
+
+TEST_F(Instants, a_day_ends_at_midnight_utc) {
+  settings(R"({"daily_limit": 100})");
+  at("2030-05-06 00:00:00+00");
+  ASSERT_EQ(sync_outcome(100), "completed");
+  const auto id = insert(1, 2, 100);
+  EXPECT_EQ(due(id), "2030-05-07 00:00:00.000000");
+  admin.must("SET TimeZone = 'Pacific/Kiritimati'");
+  at("2030-05-06 23:59:59.999999+00");
+  EXPECT_EQ(sync_outcome(1), "daily_limit");
+  EXPECT_EQ(process(), 0);
+  at("2030-05-07 00:00:00+00");
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(sync_outcome(1), "daily_limit") << "the new day is used up";
+}
+
+TEST_F(Instants, a_transfer_may_be_approved_at_its_expiry_and_not_after_it) {
+  const auto expiring = [&] {
+    return admin.value<Uuid>(
+        "INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount, expires_at) "
+        "VALUES (7, 5, 2, 10, '2030-05-06 12:00:05+00') RETURNING transfer_id");
+  };
+  const auto first = expiring();
+  const auto second = expiring();
+  at("2030-05-06 12:00:05+00");
+  EXPECT_EQ(expire(), 0);
+  mint(5, 10);
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(first), "completed");
+  at("2030-05-06 12:00:05.000001+00");
+  mint(5, 10);
+  process();
+  EXPECT_EQ(state(second), "rejected transfer_checks_expired");
+  EXPECT_EQ(expire(), 0);
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Instants, a_transfer_that_waits_for_a_known_time_is_looked_at_then_and_counts_no_retry) {
+  settings(R"({"cooldown_seconds": 3600, "daily_limit": 500, "max_retries": 2})");
+  ASSERT_EQ(sync_outcome(10), "completed");
+  const auto cooling = insert(1, 2, 10);
+  const auto too_much = admin.value<Uuid>("SELECT economy.fn_create_pending_transfer(7, 1, 2, 501, '{}', 48)");
+  EXPECT_EQ(checks(too_much), "100");
+  for (int minute = 1; minute < 60; ++minute) {
+    at(fmt::format("2030-05-06 12:{:02}:00+00", minute));
+    EXPECT_EQ(admin.must(kProcess).one().get<int>("claimed"), 0) << minute;
+  }
+  at("2030-05-06 13:00:00+00");
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(cooling), "completed");
+  for (const auto* midnight : {"2030-05-07 00:00:00+00", "2030-05-08 00:00:00+00"}) {
+    at(midnight);
+    EXPECT_EQ(admin.must(kProcess).one().get<int>("waiting"), 1);
+    EXPECT_EQ(state(too_much), "checking 0");
+  }
+  settings(R"({"daily_limit": 501})");
+  EXPECT_EQ(process(), 1);
+  EXPECT_EQ(state(too_much), "completed");
+}
+
+TEST_F(Instants, retries_of_a_request_go_before_those_of_the_guild) {
+  settings(R"({"max_retries": 1})");
+  const auto waiting = [&](const std::string& retries) {
+    return admin.value<Uuid>(fmt::format(
+        "SELECT economy.fn_create_pending_transfer(7, 5, 2, 10, '{{}}', 48, p_max_retries => {})", retries));
+  };
+  const auto usual = waiting("NULL");
+  const auto three = waiting("3");
+  const auto for_ever = waiting("-1");
+  EXPECT_EQ(state(waiting("0")), "rejected transfer_checks_failed");
+  for (int minute = 1; minute < 60; ++minute) {
+    at(fmt::format("2030-05-06 12:{:02}:00+00", minute));
+    process();
+  }
+  EXPECT_EQ(state(usual), "rejected transfer_checks_failed");
+  EXPECT_EQ(state(three), "rejected transfer_checks_failed");
+  EXPECT_GT(admin.value<int>("SELECT retry_count FROM economy.pending_transfers WHERE transfer_id = $1",
+                             pg::Params::of(for_ever)),
+            10);
+  settings(R"({"max_retries": null})");
+  const auto of_the_guild = waiting("NULL");
+  for (int hour = 13; hour < 24; ++hour) {
+    for (int minute = 0; minute < 60; minute += 5) {
+      at(fmt::format("2030-05-06 {}:{:02}:00+00", hour, minute));
+      process();
+    }
+  }
+  EXPECT_TRUE(state(of_the_guild).starts_with("checking "));
+  at("2030-05-08 12:00:01+00");
+  expire();
+  EXPECT_EQ(state(for_ever), "rejected transfer_checks_expired");
+  EXPECT_EQ(admin.ask("SELECT economy.fn_create_pending_transfer(7, 5, 2, 10, p_max_retries => 1001)").sqlstate,
+            "22023");
+  EXPECT_EQ(audit(), "");
+}
+
+}  // namespace
+}  // namespace fencepost::transfer
