@@ -16,7 +16,7 @@ packages_libraries=(
   libspdlog-dev libfmt-dev prometheus-cpp-dev libsimdjson-dev libcurl4-openssl-dev libsecp256k1-dev
   libcrypto++-dev libnats-dev libjemalloc-dev libidn2-dev)
 packages_run=(postgresql-15 ca-certificates)
-packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer prometheus nats-server)
+packages_test=(libgtest-dev libgmock-dev python3-aiosmtpd openssl pgbouncer prometheus nats-server postgresql-15-plpgsql-check jq)
 packages_lint=(clang-format-19 clang-tidy-19 shellcheck python3)
 packages_bench=(libbenchmark-dev nginx-light wrk curl libdb5.3 libicu72 libnsl2) # the last three are for smtp-sink
 packages_model=(spin clang-19)
@@ -158,30 +158,37 @@ packages_node() {
   command -v node >/dev/null || echo nodejs
 }
 
-# The clients that tests point at Fencepost. `up` does not need them.
-clients_dir=tests/clients
+# A request to the registry that hangs is ended after a minute, and made again.
+npm_patience=(--fetch-timeout=60000 --fetch-retries=5)
 
-# Whether each package that the tests name is installed, in that version.
-clients_installed() {
+# Packages of npm that only the tests use: clients that they point at Fencepost, and what builds the client for
+# TypeScript. `up` does not need them.
+npm_dirs=(tests/clients clients/typescript)
+
+# Whether each package that the folder's package.json names is installed, in that version.
+npm_installed() {
   local name version
   while read -r name version; do
-    [[ $(json_string "$clients_dir/node_modules/$name/package.json" version 2>/dev/null) == "$version" ]] || return 1
-  done < <(sed -n 's|^    "\([^"]*\)": "\([0-9][0-9.]*\)",\{0,1\}$|\1 \2|p' "$clients_dir/package.json")
+    [[ $(json_string "$1/node_modules/$name/package.json" version 2>/dev/null) == "$version" ]] || return 1
+  done < <(sed -n 's|^    "\([^"]*\)": "\([0-9][0-9.]*\)",\{0,1\}$|\1 \2|p' "$1/package.json")
 }
 
 install_clients() {
-  if clients_installed; then return; fi
-  say "installing with npm, for the tests: the clients in $clients_dir/package.json"
-  (cd "$clients_dir" && off_terminal_quietly npm ci --ignore-scripts)
-  took
+  local dir
+  for dir in "${npm_dirs[@]}"; do
+    if npm_installed "$dir"; then continue; fi
+    say "installing with npm, for the tests: what $dir/package.json names"
+    (cd "$dir" && off_terminal_quietly npm ci --ignore-scripts "${npm_patience[@]}")
+    took
+  done
 }
 
-# need_for_tests WHY [PACKAGE…]: as `need`, and the clients with the Node that runs them.
+# need_for_tests WHY [PACKAGE…]: as `need`, and npm's packages with the Node that runs them.
 need_for_tests() {
   local why=$1 node=()
   shift
   command -v node >/dev/null || node+=(nodejs)
-  clients_installed || command -v npm >/dev/null || node+=(npm)
+  command -v npm >/dev/null || node+=(npm) # a test packs the client for TypeScript
   need "$why" "${node[@]}" "$@"
   install_clients
 }
@@ -213,7 +220,7 @@ install_foundry() {
   if foundry_installed; then return; fi
   say "installing with npm, for the local chain: ${foundry_programs[*]} $foundry_version"
   if [[ $(foundry_system) == linux-amd64 ]]; then
-    off_terminal_quietly npm ci --ignore-scripts
+    off_terminal_quietly npm ci --ignore-scripts "${npm_patience[@]}"
   else
     for program in "${foundry_programs[@]}"; do
       dir=$(foundry_dir "$program")
@@ -473,7 +480,7 @@ cmd_help() {
 ./fp clean            removes the build directory
 ./fp help             shows this help
 END
-  printf '\nCommands of the program itself, which is built first if it is missing (see ./fp tx --help):\n'
+  printf '\nCommands of the program itself, which is built first if it is missing (see ./fp help tx):\n'
   program_nouns | grep -v '^up$' | paste -sd ' ' | fold -s -w 100 | sed 's/^/  /'
   cat <<'END'
 
@@ -485,7 +492,8 @@ main() {
   local command=${1:-help}
   if (($# > 0)); then shift; fi
   case $command in
-    setup | build | up | test | bench | model | lint | fmt | clean | help) "cmd_$command" "$@" ;;
+    setup | build | up | test | bench | model | lint | fmt | clean) "cmd_$command" "$@" ;;
+    help) if (($# > 0)); then run_program help "$@"; else cmd_help; fi ;;
     -h | --help) cmd_help ;;
     version | --version) run_program --version ;;
     *)

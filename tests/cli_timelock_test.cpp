@@ -107,12 +107,22 @@ TEST_F(CliTimelock, flows_are_listed_shown_and_put_into_a_calendar) {
   ASSERT_TRUE(cluster_->sql_becomes("SELECT status FROM timelock_transaction_flows WHERE flow_id = '" + done + "'",
                                     "executed"));
 
+  for (const unsigned short width : {80, 60}) {
+    for (const auto& arguments : std::vector<std::vector<std::string>>{{"list"}, {"flows"}, {"flows", "--upcoming"}}) {
+      std::vector<std::string> command{fencepost_program(), "timelock"};
+      command.insert(command.end(), arguments.begin(), arguments.end());
+      Terminal terminal(command, env(), width);
+      EXPECT_EQ(terminal.end(), 0);
+      EXPECT_LE(terminal.widest_line(), width) << terminal.screen();
+    }
+  }
   EXPECT_EQ(json_of({"flows"}).at("items").as_array().size(), 3U);
   EXPECT_THAT(out_of({"flows", "--status", "executed"}), ContainsRegex("\nexecuted +openzeppelin +31337 .*" + done));
   EXPECT_EQ(json_of({"flows", "--status", "waiting,ready", "--contract", address}).at("items").as_array().size(), 2U);
   EXPECT_EQ(json_of({"flows", "--initiator", signer(0)}).at("items").as_array().size(), 3U);
   EXPECT_EQ(json_of({"flows", "--initiator", signer(1)}).at("items").as_array().size(), 0U);
-  EXPECT_THAT(out_of({"flows", "--limit", "1"}), HasSubstr("there are more: raise --limit\n"));
+  EXPECT_THAT(out_of({"flows", "--limit", "1"}),
+              HasSubstr("there are more: raise --limit, give --all, or go on with "));
 
   const auto calendar = out_of({"flows", "--upcoming"});
   EXPECT_THAT(calendar,

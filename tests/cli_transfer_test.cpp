@@ -117,6 +117,58 @@ TEST_F(CliTransfer, mint_send_statement_and_burn_show_the_right_balances) {
   EXPECT_EQ(fact(burnt, "balance"), "25");
 }
 
+TEST_F(CliTransfer, accounts_and_settings_are_shown_and_changed) {
+  const auto defaults = out_of({"settings", "--guild", "7"});
+  EXPECT_EQ(fact(defaults, "daily limit"), "500");
+  EXPECT_EQ(fact(defaults, "cooldown"), "5m");
+  mint("1", "1000");
+  out_of(send("100", "sync"));
+  const auto payer = out_of({"balance", "--guild", "7", "--member", "1"});
+  EXPECT_EQ(fact(payer, "balance"), "900");
+  EXPECT_EQ(fact(payer, "used today"), "100");
+  EXPECT_THAT(fact(payer, "cooldown until"), ContainsRegex("^20..-..-.. ..:..:.. UTC$"));
+  EXPECT_EQ(json_of({"balance", "--guild", "7", "--member", "2"}).at("balance").as_string(), "100");
+
+  const auto changed = out_of({"settings", "--guild", "7", "--cooldown", "0", "--daily-limit", "none", "--max-retries",
+                               "3", "--reason", "trade"});
+  EXPECT_EQ(fact(changed, "cooldown"), "0s");
+  EXPECT_EQ(fact(changed, "daily limit"), "none");
+  EXPECT_EQ(fact(changed, "max retries"), "3");
+  EXPECT_EQ(json_of({"settings", "--guild", "7"}).at("cooldownSeconds").as_int64(), 0);
+  out_of(send("600", "sync"));
+
+  EXPECT_EQ(fact(out_of({"kind", "government", "--guild", "7", "--member", "3", "--reason", "the bank"}), "kind"),
+            "government");
+  EXPECT_EQ(fact(out_of({"balance", "--guild", "7", "--member", "3"}), "kind"), "government");
+}
+
+TEST_F(CliTransfer, metadata_is_stored_and_shown) {
+  mint("1", "100");
+  const auto sent = json_of(send("1", "sync", {"--metadata", R"({"order": 7})"}));
+  const auto stored = json_of({"get", std::string(sent.at("transferId").as_string())});
+  EXPECT_EQ(stored.at("metadata").at("order").as_int64(), 7);
+  EXPECT_EQ(fact(out_of({"get", std::string(sent.at("transferId").as_string())}), "metadata"), R"({"order":7})");
+  const auto refused = run(send("1", "sync", {"--metadata", "order 7"}));
+  EXPECT_EQ(refused.status.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--metadata: expected a JSON object"));
+}
+
+TEST_F(CliTransfer, a_whole_statement_is_read_page_by_page) {
+  for (int i = 0; i < 3; ++i) mint("1", "10");
+  const auto page = json_of({"statement", "--guild", "7", "--member", "1", "--limit", "2"});
+  const std::string cursor(page.at("nextCursor").as_string());
+  EXPECT_EQ(json_of({"statement", "--guild", "7", "--member", "1", "--cursor", cursor}).at("items").as_array().size(),
+            1U);
+  EXPECT_EQ(json_of({"statement", "--guild", "7", "--member", "1", "--all"}).at("items").as_array().size(), 3U);
+  const auto part = run({"statement", "--guild", "7", "--member", "1", "--csv", "--limit", "2"});
+  EXPECT_THAT(part.err, HasSubstr("--cursor " + cursor));
+  const auto rest = out_of({"statement", "--guild", "7", "--member", "1", "--csv", "--cursor", cursor});
+  EXPECT_EQ(std::ranges::count(rest, '\n'), 2);
+  const auto whole = out_of({"statement", "--guild", "7", "--member", "1", "--csv", "--all"});
+  EXPECT_EQ(std::ranges::count(whole, '\n'), 4);
+  EXPECT_EQ(whole, part.out + rest.substr(rest.find('\n') + 1)) << "one line of headers";
+}
+
 TEST_F(CliTransfer, a_refused_transfer_reports_its_code_and_details) {
   mint("1", "100");
   const auto poor = run(send("150", "sync"));
@@ -147,6 +199,7 @@ TEST_F(CliTransfer, a_pool_transfer_is_listed_watched_and_cancelled) {
   const auto early = run({"watch", id, "--timeout", "100ms"});
   EXPECT_EQ(early.status.code, 4) << early.err;
   EXPECT_THAT(early.out, HasSubstr("  checking   retry "));
+  EXPECT_THAT(early.err, ContainsRegex("the transfer goes on. Look again:\n.* transfer watch " + id + "\n"));
 
   EXPECT_EQ(fact(out_of({"cancel", id}), "status"), "rejected");
   const auto watched = run({"watch", id});
@@ -160,6 +213,20 @@ TEST_F(CliTransfer, a_pool_transfer_is_listed_watched_and_cancelled) {
   const auto done = run(send("40", "pool", {"--wait", "--timeout", "30s"}));
   EXPECT_EQ(done.status.code, 0) << done.out << done.err;
   EXPECT_THAT(done.out, ContainsRegex("^transfer [-0-9a-f]+\n(.*\n)*.*  completed  ledger id [0-9]+\n$"));
+}
+
+TEST_F(CliTransfer, an_operator_fails_a_transfer_that_cannot_be_completed) {
+  mint("1", "100");
+  db_.exec("ALTER TABLE economy.transactions ADD CONSTRAINT not_thirteen CHECK (amount <> 13)");
+  const auto id = fact(out_of(send("13", "pool", {"--max-retries", "-1"})), "transfer");
+  const auto failed = out_of({"fail", id, "--reason", "cannot be completed"});
+  EXPECT_EQ(fact(failed, "status"), "rejected");
+  EXPECT_THAT(failed, HasSubstr("transfer_failed"));
+  EXPECT_EQ(db_.exec("SELECT reason FROM economy.operations WHERE action = 'fail'"), "cannot be completed");
+  EXPECT_EQ(db_.exec("SELECT max_retries FROM economy.pending_transfers"), "-1");
+  const auto again = run({"fail", id, "--reason", "again"});
+  EXPECT_EQ(again.status.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("not_failable"));
 }
 
 TEST_F(CliTransfer, the_exit_code_of_audit_says_whether_the_books_balance) {
@@ -184,6 +251,11 @@ TEST_F(CliTransfer, each_failure_has_its_message_and_exit_code) {
     std::vector<std::string> arguments;
   } cases[] = {
       {2, "--guild is required", {"send"}},
+      {2, "a change needs --reason", {"settings", "--guild", "7", "--cooldown", "5m"}},
+      {2, "bad_cooldown", {"settings", "--guild", "7", "--cooldown", "soon", "--reason", "r", "--json"}},
+      {2, "--daily-limit", {"settings", "--guild", "7", "--daily-limit", "-1", "--reason", "r"}},
+      {2, "king not in", {"kind", "king", "--guild", "7", "--member", "1", "--reason", "r"}},
+      {5, "no_such_account", {"balance", "--guild", "7", "--member", "9"}},
       {2, "expected a whole number from 1 to 9223372036854775807, got '0'", send("0", "sync")},
       {2, "got '-5'", send("-5", "sync")},
       {2, "got '1.5'", send("1.5", "sync")},
@@ -200,6 +272,10 @@ TEST_F(CliTransfer, each_failure_has_its_message_and_exit_code) {
       {5, "no_such_transfer", {"get", kUnknownId}},
       {5, "no_such_transfer", {"watch", kUnknownId}},
       {5, "no_such_transfer", {"cancel", kUnknownId}},
+      {5, "no_such_transfer", {"fail", kUnknownId, "--reason", "r"}},
+      {2, "--reason is required", {"fail", kUnknownId}},
+      {2, "field: maxRetries", send("1", "sync", {"--max-retries", "2"})},
+      {2, "--max-retries", send("1", "pool", {"--max-retries", "-2"})},
       {5, "no_such_account", {"statement", "--guild", "7", "--member", "1"}},
       {5, "no_such_account", {"statement", "--guild", "7", "--member", "1", "--csv"}},
       {1, "bad_api_key", {"audit", "--api-key", "fp_wrong"}},

@@ -29,6 +29,10 @@ constexpr auto kUnknownId = "01890000-0000-7000-8000-000000000000";
 constexpr auto kWritten = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 constexpr auto kMistyped = "0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
+// Creates a contract whose constructor reverts with the reason "the shop is closed".
+constexpr auto kRevertingCode =
+    "0x6308c379a060e01b60005260206004526012602452717468652073686f7020697320636c6f73656460701b60445260646000fd";
+
 std::vector<std::string> api_of(TxCluster& cluster, std::size_t node = 0) {
   return {"FENCEPOST_URL=" + cluster.node(node).url(""), "FENCEPOST_API_KEY=" + cluster.key()};
 }
@@ -144,7 +148,17 @@ TEST(cli_tx, list_filters_by_signer_state_and_limit) {
   EXPECT_THAT(all, StartsWith("TX ID"));
   EXPECT_THAT(all, ContainsRegex(ids[0] + "  CONFIRMED  31337  0      0xf39fd6e5….266  0x00000000….000  1 wei  a"));
   EXPECT_EQ(std::ranges::count(all, '\n'), 5);
-  EXPECT_THAT(out_of(cluster, {"tx", "list", "--limit", "2"}), HasSubstr("there are more: raise --limit\n"));
+  const auto first = json_of(cluster, {"tx", "list", "--limit", "3"});
+  const std::string cursor(first.at("nextCursor").as_string());
+  EXPECT_THAT(out_of(cluster, {"tx", "list", "--limit", "3"}),
+              HasSubstr("there are more: raise --limit, give --all, or go on with --cursor " + cursor + "\n"));
+  const auto rest = json_of(cluster, {"tx", "list", "--cursor", cursor});
+  ASSERT_EQ(rest.at("items").as_array().size(), 1U);
+  EXPECT_EQ(rest.at("items").at(0).at("txId").as_string(), ids[0]) << "the oldest";
+  const auto every = json_of(cluster, {"tx", "list", "--all"});
+  EXPECT_EQ(every.at("items").as_array().size(), 4U);
+  EXPECT_TRUE(every.at("nextCursor").is_null());
+  EXPECT_EQ(run(cluster, {"tx", "list", "--all", "--limit", "2"}).status.code, 2);
   const auto page = json_of(cluster, {"tx", "list", "--signer", kWritten, "--state", "CONFIRMED"});
   EXPECT_TRUE(page.at("nextCursor").is_null());
   const auto& of_one = page.at("items").as_array();
@@ -185,6 +199,92 @@ TEST(cli_tx, the_exit_code_of_watch_says_how_the_transaction_ended) {
   EXPECT_THAT(reverted.out, HasSubstr("FAILED_FINAL (reverted)"));
 }
 
+TEST(cli_tx, waiting_for_a_block_ends_with_3_and_the_reason_if_the_transaction_reverted_there) {
+  TxCluster cluster({.settings = {.confirmations = "1000"}});
+  const auto reverted = run(cluster, {"tx", "send", "--signer", kWritten, "--data", kRevertingCode, "--gas", "100000",
+                                      "--request-id", "reverted", "--wait", "mined", "--timeout", "60s"});
+  EXPECT_EQ(reverted.status.code, 3) << reverted.out << reverted.err;
+  EXPECT_THAT(reverted.out, ContainsRegex("\nreverted in block [0-9]+: .*the shop is closed\n$"));
+  const auto id = reverted.out.substr(12, 36);
+  EXPECT_EQ(run(cluster, {"tx", "watch", id, "--until", "mined", "--timeout", "60s"}).status.code, 3);
+  EXPECT_EQ(run(cluster, {"tx", "watch", id, "--until", "submitted", "--timeout", "60s"}).status.code, 0);
+  const auto fine = run(cluster, with(send("fine"), {"--wait", "mined", "--timeout", "60s"}));
+  EXPECT_EQ(fine.status.code, 0) << fine.out << fine.err;
+}
+
+TEST(cli_tx, a_watch_that_ends_early_says_that_the_work_goes_on_and_how_to_look_again) {
+  TxCluster cluster({.anvil = {"--no-mining"}});
+  const auto id = send_one(cluster, "left alone");
+  auto env = api_of(cluster);
+  env.emplace_back("FENCEPOST_PROGRAM_NAME=./fp");
+  const auto again = fmt::format("  ./fp tx watch {} --until mined --url {}", id, cluster.node(0).url(""));
+  const std::vector<std::string> arguments{"tx", "watch", id, "--until", "mined", "--url", cluster.node(0).url("")};
+  auto command = arguments;
+  command.insert(command.begin(), fencepost_program());
+  Terminal terminal(command, env);
+  ASSERT_TRUE(terminal.shows("TRACKING")) << terminal.screen();
+  terminal.type("\x03");
+  ASSERT_TRUE(terminal.shows("Stopped watching; the transaction goes on. Look again:")) << terminal.screen();
+  ASSERT_TRUE(terminal.shows(again)) << terminal.screen();
+  EXPECT_EQ(terminal.end(), -1) << "the shell sees that a signal ended it";
+
+  const auto late = fencepost(with(arguments, {"--timeout", "100ms"}), env);
+  EXPECT_EQ(late.status.code, 4);
+  EXPECT_EQ(late.err, "The timeout passed; the transaction goes on. Look again:\n" + again + "\n");
+  const auto for_scripts = fencepost(with(arguments, {"--timeout", "100ms", "--json"}), env);
+  const auto error = json::parse(for_scripts.err);
+  EXPECT_EQ(error.at("code").as_string(), "not_yet");
+  EXPECT_EQ(error.at("exitCode").as_int64(), 4);
+}
+
+TEST(cli_tx, on_a_terminal_no_line_is_wider_than_its_columns) {
+  TxCluster cluster;
+  const auto sent =
+      run(cluster, with(send("a request id that is rather long"), {"--wait", "confirmed", "--timeout", "60s"}));
+  ASSERT_EQ(sent.status.code, 0) << sent.out << sent.err;
+  const auto id = sent.out.substr(12, 36);
+  const auto columns = [&](unsigned short width, std::vector<std::string> arguments) {
+    SCOPED_TRACE(fmt::format("{} columns: fencepost {}", width, fmt::join(arguments, " ")));
+    arguments.insert(arguments.begin(), fencepost_program());
+    Terminal terminal(arguments, api_of(cluster), width);
+    EXPECT_EQ(terminal.end(), 0);
+    EXPECT_LE(terminal.widest_line(), width) << terminal.screen();
+    return terminal.screen();
+  };
+  for (const unsigned short width : {80, 60}) {
+    for (const auto& command : std::vector<std::vector<std::string>>{{"tx", "list"},
+                                                                     {"tx", "history", id},
+                                                                     {"tx", "watch", id},
+                                                                     {"signer", "list", "--api"},
+                                                                     {"chain", "list"},
+                                                                     {"node", "list"},
+                                                                     {"events", "--after", "0", "--no-follow"}}) {
+      columns(width, command);
+    }
+  }
+  const auto wide = columns(80, {"tx", "list"});
+  EXPECT_THAT(wide, AllOf(HasSubstr("TX ID"), HasSubstr(id), HasSubstr("CREATED"), Not(HasSubstr("SIGNER"))));
+  EXPECT_THAT(columns(200, {"tx", "list"}), AllOf(HasSubstr("SIGNER"), HasSubstr("REQUEST ID")));
+  EXPECT_THAT(out_of(cluster, {"tx", "list"}), HasSubstr("SIGNER")) << "a pipe gets all columns";
+}
+
+TEST(cli_tx, chains_nodes_and_the_caller_are_listed) {
+  TxCluster cluster({.nodes = 2});
+  const auto chains = out_of(cluster, {"chain", "list"});
+  EXPECT_THAT(chains, StartsWith("CHAIN  NAME"));
+  EXPECT_THAT(chains, ContainsRegex("\n31337 .* read +ok "));
+  const auto nodes = out_of(cluster, {"node", "list"});
+  EXPECT_THAT(nodes, ContainsRegex("\nnode0[^ ]* +yes "));
+  EXPECT_EQ(std::ranges::count(nodes, '\n'), 3);
+  EXPECT_EQ(json_of(cluster, {"node", "list"}).at("items").as_array().size(), 2U);
+  EXPECT_TRUE(json_of(cluster, {"chain", "list"}).at("nextCursor").is_null());
+  const auto caller = out_of(cluster, {"whoami"});
+  EXPECT_EQ(fact(caller, "node"), cluster.node(0).url(""));
+  EXPECT_THAT(fact(caller, "scopes"), StartsWith("tx:read, tx:write, "));
+  EXPECT_EQ(fact(caller, "signers"), "every");
+  EXPECT_EQ(json_of(cluster, {"whoami"}).at("scopes").at(0).as_string(), "tx:read");
+}
+
 TEST(cli_tx, on_a_terminal_watch_draws_the_states_as_they_change) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   const auto id = send_one(cluster, "drawn");
@@ -220,6 +320,8 @@ TEST(cli_tx, each_failure_has_its_message_and_exit_code) {
       {2, "txId", {"tx", "get", "seven"}},
       {2, "expected a duration", {"tx", "watch", kUnknownId, "--timeout", "soon"}},
       {2, "--reason is required", {"tx", "cancel", kUnknownId}},
+      {2, "--reason is required", {"tx", "resend", kUnknownId}},
+      {2, "--next is required", {"signer", "reset-cursor", kWritten, "--reason", "r"}},
       {2, "bad_hash", {"tx", "record-hash", kUnknownId, "--hash", "0x12", "--reason", "r"}},
       {2, "checksum", {"signer", "accept-reconcile", kMistyped, "--reason", "r"}},
       {5, "no_such_tx", {"tx", "get", kUnknownId}},
@@ -243,7 +345,7 @@ TEST(cli_tx, each_failure_has_its_message_and_exit_code) {
   const auto nowhere = fencepost({"tx", "list"}, {"FENCEPOST_URL=", "FENCEPOST_API_KEY="});
   EXPECT_EQ(nowhere.status.code, 2);
   EXPECT_THAT(nowhere.err, HasSubstr("the URL of the node is not known"));
-  EXPECT_THAT(fencepost({"--help"}).out, HasSubstr("Exit codes:"));
+  EXPECT_THAT(fencepost({"--help"}).out, HasSubstr("Exit codes: fencepost help exit-codes"));
 }
 
 TEST(cli_tx, a_key_can_be_bound_to_a_signer_with_a_checksummed_address) {
@@ -336,6 +438,47 @@ TEST(cli_tx, an_operator_fixes_a_signers_nonces) {
   cluster.rpc("evm_setIntervalMining", {1});
   EXPECT_EQ(run(cluster, {"tx", "watch", behind, "--timeout", "60s"}).status.code, 0) << cluster.describe();
   EXPECT_EQ(cluster.mined_count(signer(0)), 3);
+}
+
+TEST(cli_tx, an_operator_sends_again_what_a_reorg_has_undone) {
+  TxCluster cluster({.settings = {.nonce_state_timeout = 1s}, .anvil = {"--no-mining"}});
+  const auto id = send_one(cluster, "undone");
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  const auto hash = cluster.column(id, "tx_hash");
+  cluster.mine(3);
+  ASSERT_EQ(run(cluster, {"tx", "watch", id, "--timeout", "60s"}).status.code, 0) << cluster.describe();
+  EXPECT_EQ(code_of(run(cluster, {"tx", "resend", id, "--reason", "r"})), "not_undone");
+  cluster.reorg(3);
+  cluster.mine(3);
+  ASSERT_TRUE(cluster.sql_becomes("SELECT reconcile_reason FROM signer_nonce_cursor", "undone")) << cluster.describe();
+  EXPECT_THAT(out_of(cluster, {"signer", "list", "--api"}), ContainsRegex(signer(0) + " .*NEEDS RECONCILE: undone"));
+  const auto accepted = run(cluster, {"signer", "accept-reconcile", kWritten, "--reason", "r"});
+  EXPECT_EQ(accepted.status.code, 1);
+  EXPECT_EQ(code_of(accepted), "nothing_to_reconcile");
+  EXPECT_THAT(accepted.err, AllOf(HasSubstr("resend"), HasSubstr(id)));
+  const auto sent = out_of(cluster, {"tx", "resend", id, "--reason", "the reorg undid it"});
+  EXPECT_EQ(fact(sent, "hash"), hash);
+  cluster.rpc("evm_setIntervalMining", {1});
+  EXPECT_EQ(run(cluster, {"tx", "watch", id, "--timeout", "60s"}).status.code, 0) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+}
+
+TEST(cli_tx, an_operator_moves_a_cursor_down_after_a_development_chain_was_reset) {
+  TxCluster cluster({.settings = {.nonce_state_timeout = 1s}, .anvil = {"--no-mining"}});
+  const auto id = send_one(cluster, "gone");
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(3);
+  ASSERT_EQ(run(cluster, {"tx", "watch", id, "--timeout", "60s"}).status.code, 0) << cluster.describe();
+  cluster.rpc("anvil_reset");
+  ASSERT_TRUE(cluster.sql_becomes("SELECT reconcile_reason FROM signer_nonce_cursor", "undone")) << cluster.describe();
+  const auto refused = run(cluster, {"signer", "reset-cursor", kWritten, "--next", "1", "--reason", "r"});
+  EXPECT_EQ(refused.status.code, 1);
+  EXPECT_EQ(code_of(refused), "reset_refused");
+  EXPECT_EQ(out_of(cluster, {"signer", "reset-cursor", kWritten, "--next", "0", "--reason", "anvil was restarted"}),
+            signer(0) + " on chain 31337: the next nonce is 0\n1 nonces released, 0 open transactions given up\n");
+  const auto next = send_one(cluster, "next");
+  cluster.rpc("evm_setIntervalMining", {1});
+  EXPECT_EQ(run(cluster, {"tx", "watch", next, "--timeout", "60s"}).status.code, 0) << cluster.describe();
 }
 
 TEST(cli_tx, an_operator_command_at_another_node_reports_the_leaders_url) {

@@ -37,6 +37,8 @@ const Codes kNeverAnswered = {
     "bad_response",
     "bad_url",
     "batch_refused",
+    "batch_too_large",
+    "batch_truncated",
     "client_busy",
     "connect_failed",
     "connection_lost",
@@ -68,6 +70,7 @@ const Codes kNeverAnswered = {
     "bad_uuid",
     "json_too_large",
     // Schema: /readyz answers not_ready, with the code in `cause`.
+    "database_busy",
     "database_newer",
     "migration_edited",
     "migration_missing",
@@ -92,6 +95,7 @@ const Codes kNeverAnswered = {
     "unsupported_keystore",
     "wrong_password",
     // Start of a node and of its child processes.
+    "bad_certificate",
     "bad_finality",
     "bad_listen_address",
     "bad_log_file",

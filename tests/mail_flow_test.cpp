@@ -410,5 +410,21 @@ TEST_F(MailFlows, operators_see_the_log_and_a_preview) {
   EXPECT_NE(run({"show", "flow-77", "--dir", box_.directory().string()}).status.code, 0);
 }
 
+TEST(mail_list, without_mails_is_an_empty_list_as_every_other_list) {
+  const TempDir dir("mail_list");
+  const auto before_the_first = (dir / "mail").string();
+  for (const auto& directory : {before_the_first, dir.path().string()}) {
+    const auto documents = fencepost({"mail", "list", "--json", "--dir", directory});
+    EXPECT_EQ(documents.status.code, 0) << directory << documents.err;
+    EXPECT_EQ(json::parse(documents.out), json::parse(R"({"items": [], "nextCursor": null})")) << directory;
+    const auto words = fencepost({"mail", "list", "--dir", directory});
+    EXPECT_EQ(words.status.code, 0) << directory << words.err;
+    EXPECT_EQ(words.out, "no mails\n") << directory;
+  }
+  EXPECT_TRUE(fencepost({"mail", "list", "--dir", before_the_first}).err.contains(before_the_first))
+      << "where it looked";
+  EXPECT_EQ(fencepost({"mail", "show", "--dir", before_the_first}).status.code, 5);
+}
+
 }  // namespace
 }  // namespace fencepost::test

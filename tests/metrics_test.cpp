@@ -1,52 +1,19 @@
 // Compares docs/metrics.md with the metrics of a running node, in both directions.
-#include <map>
 #include <regex>
-#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
-#include "runtime/read_file.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/mailbox.hpp"
+#include "tests/support/metric_docs.hpp"
 #include "tests/support/nats_server.hpp"
-#include "tests/support/source_dir.hpp"
 #include "tests/support/tx_cluster.hpp"
 
 namespace fencepost::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct Metric {
-  std::string type;
-  std::set<std::string> labels;
-  bool operator==(const Metric&) const = default;
-};
-using MetricsByName = std::map<std::string, Metric>;
-
-std::set<std::string> all_matches(const std::string& text, const std::regex& pattern) {
-  std::set<std::string> found;
-  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator(); ++it) {
-    found.insert((*it)[1]);
-  }
-  return found;
-}
-
-// Rows like: | `name` | type | `label`, `label` | meaning | advice |
-MetricsByName documented() {
-  const std::regex row(R"(^\| `([a-z_]+)` \| ([a-z]+) \| ([^|]*)\|.*)");
-  const std::regex label("`([a-z_]+)`");
-  MetricsByName metrics;
-  std::istringstream lines(read_file(source_dir() / "docs/metrics.md"));
-  for (std::string line; std::getline(lines, line);) {
-    std::smatch match;
-    if (!std::regex_match(line, match, row)) continue;
-    EXPECT_FALSE(metrics.contains(match[1])) << match[1] << " has two rows";
-    metrics[match[1]] = {match[2], all_matches(match[3], label)};
-  }
-  return metrics;
-}
 
 // The series of a histogram count as the histogram, without its label `le`.
 MetricsByName shown(const std::string& exposition) {
@@ -103,7 +70,7 @@ class NodeMetrics : public testing::Test {
 };
 
 TEST_F(NodeMetrics, of_a_node_under_work_equal_the_documentation) {
-  const auto docs = documented();
+  const auto docs = documented_metrics();
   ASSERT_GT(docs.size(), 50U);
   cluster_.create(0, transfer(signer(0), "first", 1));
   // Lag is reported for each consumer. This one may see no event, so nothing is sent.
@@ -139,6 +106,18 @@ TEST_F(NodeMetrics, have_the_prefix_unless_they_are_about_the_process) {
     EXPECT_TRUE(name.starts_with("fencepost_") || name.starts_with("process_")) << name;
     EXPECT_EQ(name.ends_with("_total"), metric.type == "counter") << name;
   }
+}
+
+// A gauge of the whole node, or of chains that are not configured, has no chain.
+TEST(metrics, of_transactions_and_leases_have_the_label_chain) {
+  const std::regex ours("fencepost_(tx|lease|receipt|confirmations|signer|chain|rpc|timelock)_.*");
+  int counted = 0;
+  for (const auto& [name, metric] : documented_metrics()) {
+    if (!std::regex_match(name, ours) || name == "fencepost_lease_held" || name == "fencepost_tx_unled") continue;
+    ++counted;
+    EXPECT_TRUE(metric.labels.contains("chain")) << name;
+  }
+  EXPECT_GT(counted, 35);
 }
 
 }  // namespace

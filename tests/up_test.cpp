@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "runtime/read_file.hpp"
 #include "tests/support/eventually.hpp"
@@ -38,8 +40,9 @@ std::vector<std::string> pasted_commands(const std::string& welcome) {
 
 class Up : public testing::Test {
  protected:
-  RunningFencepost start(const std::string& port = "0", const std::vector<std::string>& env = {}) {
-    return {{"up", "--data-dir", data_dir().string(), "--port", port}, dir_ / "output", env};
+  RunningFencepost start(const std::string& port = "0", const std::vector<std::string>& env = {},
+                         const std::filesystem::path& cwd = {}) {
+    return {{"up", "--data-dir", data_dir().string(), "--port", port}, dir_ / "output", env, cwd};
   }
   // `fencepost <arguments>` in the folder that has the data directory as its "var".
   Finished run_here(std::vector<std::string> arguments, const std::vector<std::string>& env = {}) const {
@@ -101,6 +104,9 @@ TEST_F(Up, starts_everything_prints_how_to_use_it_and_stops_cleanly) {
   const auto doctor = fencepost({"doctor", "--data-dir", data_dir().string()});
   EXPECT_EQ(doctor.status.code, 0) << doctor.out << doctor.err;
   EXPECT_NE(doctor.out.find("1 node(s), 1 listening on economy_work"), std::string::npos) << doctor.out;
+  EXPECT_THAT(doctor.out, ContainsRegex("ok    chain dev .*31337")) << "the chain that up runs";
+  EXPECT_THAT(doctor.out, ContainsRegex("ok    keystore .*10 development keys"));
+  EXPECT_THAT(doctor.out, ContainsRegex("ok    email .*files in .*/mail"));
   const auto block = block_number();
   EXPECT_TRUE(eventually([&] { return block_number() > block; })) << "the chain mines no blocks";
   EXPECT_NE(leftovers(), "");
@@ -109,6 +115,19 @@ TEST_F(Up, starts_everything_prints_how_to_use_it_and_stops_cleanly) {
   EXPECT_TRUE(ended.success()) << ended.to_string() << "\n" << up.output();
   EXPECT_FALSE(std::filesystem::exists(announcement()));
   EXPECT_EQ(leftovers(), "");
+}
+
+// It was over 3,000: each route, worker and statement had a histogram from the start.
+TEST_F(Up, shows_a_few_hundred_lines_of_metrics) {
+  auto up = start();
+  ASSERT_TRUE(comes_up()) << up.output();
+  std::string metrics;
+  // Until the first audit of the ledger, which each start begins.
+  ASSERT_TRUE(eventually([&] {
+    metrics = ask({.url = fact("url") + "/metrics"}).body;
+    return metrics.contains("\nfencepost_transfer_audit_wrong{");
+  })) << metrics;
+  EXPECT_LT(std::ranges::count(metrics, '\n'), 900) << metrics;
 }
 
 TEST_F(Up, commands_use_the_node_of_var_unless_a_flag_or_the_environment_names_another) {
@@ -143,6 +162,49 @@ TEST_F(Up, commands_use_the_node_of_var_unless_a_flag_or_the_environment_names_a
   const auto down = run_here({"tx", "list"}, {"FENCEPOST_URL=", "FENCEPOST_API_KEY="});
   EXPECT_EQ(down.status.code, 2);
   EXPECT_THAT(down.err, HasSubstr("No 'fencepost up' is running in ./var"));
+}
+
+TEST_F(Up, config_and_doctor_use_what_up_runs_with_whatever_their_own_environment_says) {
+  const auto working = dir_ / "working";
+  std::filesystem::create_directory(working);
+  auto up = start("0",
+                  {"FENCEPOST_CONFIRMATIONS_REQUIRED=5", "FENCEPOST_EMAIL_TRANSPORT=file",
+                   "FENCEPOST_EMAIL_DIRECTORY=mails-of-up", "FENCEPOST_EMAIL_FROM=up@example.org"},
+                  working);
+  ASSERT_TRUE(comes_up()) << up.output();
+  const auto shown = run_here({"config"}, {"FENCEPOST_CONFIRMATIONS_REQUIRED=7"});
+  ASSERT_EQ(shown.status.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, StartsWith("# the 'up' that runs in var\n"));
+  EXPECT_THAT(shown.out, ContainsRegex("\n +required: 5\n"));
+  EXPECT_THAT(shown.out, ContainsRegex("\n +chain_id: 31337\n"));
+  EXPECT_THAT(shown.out, HasSubstr("dev_keys"));
+  EXPECT_THAT(shown.out, testing::Not(HasSubstr("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")));
+  const auto by_flag = fencepost({"config", "--data-dir", data_dir()}).out;
+  EXPECT_EQ(by_flag.substr(by_flag.find('\n')), shown.out.substr(shown.out.find('\n')));
+  const auto doctor = run_here({"doctor"}, {"FENCEPOST_EMAIL_DIRECTORY=/proc"});
+  EXPECT_THAT(doctor.out, HasSubstr("as the 'up' in var runs"));
+  EXPECT_THAT(doctor.out, HasSubstr("mails are files in " + (working / "mails-of-up").string()))
+      << "relative to the working directory of up";
+  EXPECT_THAT(run_here({"config"}, {"FENCEPOST_DATABASE_DSN=dbname=x"}).out, testing::Not(HasSubstr("31337")))
+      << "another database is another configuration";
+
+  const auto port = std::to_string(free_port());
+  const RunningFencepost second({"serve", "--data-dir", data_dir()}, dir_ / "second", {"FENCEPOST_HTTP_PORT=" + port});
+  EXPECT_TRUE(eventually([&] { return ask({.url = "http://127.0.0.1:" + port + "/readyz"}).status == 200; }, 30s))
+      << "a second node on the database of up has settings of its own: " << second.output();
+
+  up.kill();
+  const auto gone = run_here({"config"});
+  EXPECT_EQ(gone.status.code, 5);
+  EXPECT_THAT(gone.err, HasSubstr("var/up.json is left over"));
+
+  auto stale = facts();
+  stale.as_object()["pid"] = ::getpid();  // as if this process had got the pid of `up`
+  std::ofstream(announcement()) << boost::json::serialize(stale);
+  const auto refused = run_here({"config"});
+  EXPECT_EQ(refused.status.code, 5) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("var/up.json is left over"));
+  EXPECT_THAT(run_here({"doctor"}).out, HasSubstr("FAIL  config        var/up.json is left over"));
 }
 
 TEST_F(Up, the_environment_configures_the_node_and_an_unknown_variable_is_a_warning) {

@@ -17,12 +17,20 @@ void require(bool worked) {
   if (!worked) throw Exception(internal("digest_failed", "OpenSSL could not compute a digest"));
 }
 
+// Looked up once: with EVP_sha256() OpenSSL 3 looks for an implementation in each call, which costs more than a short
+// digest itself.
+const EVP_MD* sha256_method() {
+  static const EVP_MD* const method = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  require(method != nullptr);
+  return method;
+}
+
 }  // namespace
 
 Digest256 sha256(std::string_view data) {
   Digest256 out;
   unsigned int size = 0;
-  require(EVP_Digest(data.data(), data.size(), out.data(), &size, EVP_sha256(), nullptr) == 1 && size == out.size());
+  require(EVP_Digest(data.data(), data.size(), out.data(), &size, sha256_method(), nullptr) == 1 && size == out.size());
   return out;
 }
 
@@ -32,8 +40,8 @@ Digest256 hmac_sha256(std::string_view key, std::string_view data) {
   require(key.size() <= 0x7fffffff);
   // OpenSSL takes a null pointer to mean "the previous key", so an empty key needs a pointer that is not null.
   const void* key_bytes = key.empty() ? "" : key.data();
-  require(HMAC(EVP_sha256(), key_bytes, static_cast<int>(key.size()), bytes_of(data), data.size(), out.data(), &size) !=
-              nullptr &&
+  require(HMAC(sha256_method(), key_bytes, static_cast<int>(key.size()), bytes_of(data), data.size(), out.data(),
+               &size) != nullptr &&
           size == out.size());
   return out;
 }

@@ -127,19 +127,21 @@ std::size_t JsonReader::index_of(std::span<const std::string_view> names) const 
   return static_cast<std::size_t>(found - names.begin());
 }
 
-void JsonReader::reject_unknown(std::span<const std::string_view> known) const {
+void JsonReader::reject_unknown(std::span<const std::string_view> known, std::span<const Hint> hints) const {
   const auto* object = value().if_object();
   if (object == nullptr) reject_type("an object");
   for (const auto& member : *object) {
     const std::string_view key = member.key();
     if (std::ranges::find(known, key) != known.end()) continue;
-    reject(kCode, fmt::format("unknown field {}{}", quote(key), did_you_mean(key, known)));
+    const auto hint = std::ranges::find(hints, key, &Hint::member);
+    const auto guess = hint == hints.end() ? did_you_mean(key, known) : fmt::format("; {}", hint->words);
+    throw Exception(invalid(kCode, fmt::format("{}: unknown field {}{}", name(), quote(key), guess))
+                        .with("field", field(plain_text(key, 64)).path()));
   }
 }
 
 void JsonReader::reject(std::string code, std::string_view reason) const {
-  const auto name = path_.empty() ? std::string(name_) : path_;
-  throw Exception(invalid(std::move(code), fmt::format("{}: {}", name, reason)).with("field", name));
+  throw Exception(invalid(std::move(code), fmt::format("{}: {}", name(), reason)).with("field", name()));
 }
 
 void JsonReader::reject_type(std::string_view expected) const {

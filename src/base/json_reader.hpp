@@ -76,10 +76,16 @@ class JsonReader {
   // The index in `names` of the string, for tables of another form.
   std::size_t index_of(std::span<const std::string_view> names) const;
 
-  // Throws when this object has a member that is not in `known`; the error names it and the nearest known one.
-  void reject_unknown(std::span<const std::string_view> known) const;
-  void reject_unknown(std::initializer_list<std::string_view> known) const {
-    reject_unknown(std::span(known.begin(), known.size()));
+  // What the error says about a member that callers of other interfaces send: `did you mean "gas"?`.
+  struct Hint {
+    std::string_view member;
+    std::string_view words;
+  };
+  // Throws when this object has a member that is not in `known`; the error names it as `field`, and says what its hint
+  // says, or else the nearest known member.
+  void reject_unknown(std::span<const std::string_view> known, std::span<const Hint> hints = {}) const;
+  void reject_unknown(std::initializer_list<std::string_view> known, std::span<const Hint> hints = {}) const {
+    reject_unknown(std::span(known.begin(), known.size()), hints);
   }
 
   // For the caller's own rules: throws with this value's path before the reason, `in.reject("bad_address", "…")`.
@@ -89,6 +95,8 @@ class JsonReader {
   JsonReader(const boost::json::value* value, std::string_view name, std::string path)
       : value_(value), name_(name), path_(std::move(path)) {}
 
+  // The name of this value in errors.
+  std::string name() const { return path_.empty() ? std::string(name_) : path_; }
   [[noreturn]] void reject_type(std::string_view expected) const;
 
   const boost::json::value* value_;  // null when absent

@@ -9,8 +9,8 @@
 //   });
 //
 // The rows come in the order of the enumerators (0, 1, 2, …); the first is the initial state; a state without
-// exits is terminal. The compiler checks the table, and its message names the broken rule (a table made at run time
-// throws instead):
+// exits is terminal. An exit marked kReopens does not count: only a caller that asks `reopens` may take it. The
+// compiler checks the table, and its message names the broken rule (a table made at run time throws instead):
 //   - rows are in order; names differ and consist of letters, digits and underscores
 //   - the exits of a state differ and lead to states of the table
 //   - every state can be reached from the first one, and can reach a terminal one
@@ -29,13 +29,18 @@
 
 namespace fencepost {
 
+// Marks an exit by which a person takes a terminal state back. The state stays terminal for everyone else.
+enum class ExitKind { kNormal, kReopens };
+
 // One transition out of a state; `when` labels the arrow in the diagram.
 template <class State>
 struct LifecycleExit {
-  constexpr LifecycleExit(State to, std::string_view label = {}) : state(to), when(label) {}
+  constexpr LifecycleExit(State to, std::string_view label = {}, ExitKind of = ExitKind::kNormal)
+      : state(to), when(label), kind(of) {}
 
   State state;
   std::string_view when;
+  ExitKind kind;
 };
 
 template <class State>
@@ -62,7 +67,9 @@ class Lifecycle {
   constexpr std::string_view machine() const { return machine_; }
   static constexpr State initial() { return State{}; }
 
+  // Never true for an exit marked kReopens.
   constexpr bool allowed(State from, State to) const { return exits_[index(from)][index(to)]; }
+  constexpr bool reopens(State from, State to) const { return reopens_[index(from)][index(to)]; }
 
   constexpr bool terminal(State state) const {
     for (const bool exit : exits_[index(state)]) {
@@ -96,7 +103,7 @@ class Lifecycle {
     append_arrow(out, "[*]", names_[0], {});
     for (std::size_t from = 0; from < N; ++from) {
       for (std::size_t to = 0; to < N; ++to) {
-        if (exits_[from][to]) append_arrow(out, names_[from], names_[to], labels_[from][to]);
+        if (exits_[from][to] || reopens_[from][to]) append_arrow(out, names_[from], names_[to], labels_[from][to]);
       }
       if (terminal(static_cast<State>(from))) append_arrow(out, names_[from], "[*]", {});
     }
@@ -112,8 +119,8 @@ class Lifecycle {
   constexpr void add_exit(std::size_t from, const LifecycleExit<State>& exit) {
     const auto to = index(exit.state);
     if (to >= N) broken("exits must lead to states of the table");
-    if (exits_[from][to]) broken("exits of a state must differ");
-    exits_[from][to] = true;
+    if (exits_[from][to] || reopens_[from][to]) broken("exits of a state must differ");
+    (exit.kind == ExitKind::kReopens ? reopens_ : exits_)[from][to] = true;
     labels_[from][to] = exit.when;
   }
 
@@ -166,6 +173,7 @@ class Lifecycle {
   std::string_view machine_;
   std::array<std::string_view, N> names_{};
   std::array<std::array<bool, N>, N> exits_{};
+  std::array<std::array<bool, N>, N> reopens_{};
   std::array<std::array<std::string_view, N>, N> labels_{};
 };
 

@@ -32,6 +32,13 @@ static_assert(kParcel.name(Parcel::kLost) == "LOST");
 static_assert(kParcel.find("SENT") == Parcel::kSent);
 static_assert(!kParcel.find("sent"));
 
+constexpr auto kShop = lifecycle<Parcel>(
+    "shop",
+    {{Parcel::kPacked, "OPEN", {Parcel::kSent}}, {Parcel::kSent, "SHUT", {{Parcel::kPacked, "", ExitKind::kReopens}}}});
+static_assert(kShop.terminal(Parcel::kSent));
+static_assert(!kShop.allowed(Parcel::kSent, Parcel::kPacked));
+static_assert(kShop.reopens(Parcel::kSent, Parcel::kPacked) && !kShop.reopens(Parcel::kPacked, Parcel::kSent));
+
 constexpr auto kMoment = lifecycle<Parcel>("moment", {{Parcel::kPacked, "ONLY", {}}});
 static_assert(kMoment.terminal(kMoment.initial()));
 

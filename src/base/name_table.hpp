@@ -43,6 +43,7 @@ class NameTable {
   static constexpr std::size_t size() { return N; }
 
   constexpr std::string_view name(Enum value) const { return rows_[static_cast<std::size_t>(value)].name; }
+  constexpr std::string_view meaning(Enum value) const { return rows_[static_cast<std::size_t>(value)].meaning; }
 
   // nullopt for a name that is not in the table.
   constexpr std::optional<Enum> find(std::string_view name) const {

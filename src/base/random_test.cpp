@@ -1,6 +1,8 @@
 #include "base/random.hpp"
 
+#include <algorithm>
 #include <array>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -58,6 +60,20 @@ TEST(random, the_system_fills_every_byte) {
   }
   for (const auto t : touched) EXPECT_TRUE(t);
   random.fill({});
+}
+
+// Small requests are pieces of a block that each thread generates for itself.
+TEST(random, the_system_hands_out_no_byte_twice) {
+  constexpr std::size_t kEach = 2'000;
+  std::vector<std::uint64_t> drawn(2 * kEach);
+  const auto draw = [&](std::size_t from) {
+    for (std::size_t i = from; i < from + kEach; ++i) drawn[i] = SystemRandom().next();
+  };
+  std::thread other(draw, kEach);
+  draw(0);
+  other.join();
+  std::ranges::sort(drawn);
+  EXPECT_EQ(std::ranges::adjacent_find(drawn), drawn.end());  // equal by chance once in 2^41 runs
 }
 
 }  // namespace

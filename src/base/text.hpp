@@ -29,6 +29,9 @@ std::string repair_utf8(std::string_view text);
 // cut to at most `max_bytes` (a "…" at the end marks a cut).
 std::string plain_text(std::string_view text, std::size_t max_bytes);
 
+// The text as one word of a shell's command line: quoted if it has to be.
+std::string shell_word(std::string_view text);
+
 // The candidate that differs from `word` by the fewest typing errors; nullopt when none is near, or when `word` has
 // more than 64 characters (the cost grows with the product of the lengths).
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);

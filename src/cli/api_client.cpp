@@ -93,6 +93,10 @@ Result<json::value> ApiClient::patch(const std::string& target, const json::valu
   return call_for_json(access_, with_body("PATCH", target, body, true));
 }
 
+Result<json::value> ApiClient::put(const std::string& target, const json::value& body) {
+  return call_for_json(access_, with_body("PUT", target, body, true));
+}
+
 Result<json::value> ApiClient::remove(const std::string& target) {
   http::ClientRequest request;
   request.method = "DELETE";

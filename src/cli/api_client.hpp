@@ -39,6 +39,7 @@ class ApiClient final : public Api {
   Result<boost::json::value> post(const std::string& target, const boost::json::value& body, bool repeatable) override;
   // As post. A change sets values, and what is removed stays removed, so both may be repeated.
   Result<boost::json::value> patch(const std::string& target, const boost::json::value& body);
+  Result<boost::json::value> put(const std::string& target, const boost::json::value& body);
   Result<boost::json::value> remove(const std::string& target);
   // A successful answer that is not JSON, unchanged. Errors: as get.
   Result<http::ClientResponse> get_file(const std::string& target);

@@ -14,6 +14,7 @@
 
 #include "cli/answer_text.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/text_table.hpp"
 #include "config/config.hpp"
 
 namespace fencepost::cli {
@@ -39,13 +40,13 @@ json::object json_list(json::array items, json::value next_cursor) {
   return {{"items", std::move(items)}, {"nextCursor", std::move(next_cursor)}};
 }
 
-int show_answer(const Result<json::value>& answer, bool as_json,
-                const std::function<std::string(const json::value&)>& text) {
+int show_text(const Result<json::value>& answer, bool as_json,
+              const std::function<std::string(const json::value&, std::size_t width)>& text) {
   if (!answer) return report(answer.error());
   if (as_json) {
     print_json(*answer);
   } else {
-    fmt::print("{}", text(*answer));
+    fmt::print("{}", text(*answer, terminal_columns()));
   }
   return kExitDone;
 }
@@ -63,10 +64,11 @@ Result<std::optional<std::chrono::milliseconds>> read_timeout(const std::string&
   return *duration;
 }
 
-Result<ItemList> read_pages(Api& api, std::size_t limit,
+Result<ItemList> read_pages(Api& api, const PageFlags& page_flags,
                             const std::function<std::string(std::size_t limit, const std::string& cursor)>& target) {
   ItemList list;
-  std::string cursor;
+  auto cursor = page_flags.cursor;
+  const auto limit = page_flags.all ? kMostOfAll : page_flags.limit;
   do {
     const auto page = api.get(target(std::min(kPage, limit - list.items.size()), cursor));
     if (!page) return fail(page.error());
@@ -77,14 +79,19 @@ Result<ItemList> read_pages(Api& api, std::size_t limit,
   return list;
 }
 
-void print_list(const ItemList& list, bool as_json, std::string_view none, std::string (*table)(const json::array&)) {
+void print_list(const ItemList& list, bool as_json, std::string_view none,
+                std::string (*table)(const json::array&, std::size_t width)) {
   if (as_json) {
     print_json(json_list(list.items, list.next_cursor.empty() ? json::value(nullptr) : json::value(list.next_cursor)));
   } else if (list.items.empty()) {
     fmt::print("{}\n", none);
   } else {
-    fmt::print("{}", table(list.items));
-    if (list.more || !list.next_cursor.empty()) fmt::print("there are more: raise --limit\n");
+    fmt::print("{}", table(list.items, terminal_columns()));
+    if (!list.next_cursor.empty()) {
+      fmt::print("there are more: raise --limit, give --all, or go on with --cursor {}\n", printable(list.next_cursor));
+    } else if (list.more) {
+      fmt::print("there are more: raise --limit\n");
+    }
   }
 }
 

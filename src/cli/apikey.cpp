@@ -1,4 +1,6 @@
 // `fencepost apikey …`: manages API keys directly in the database.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <boost/json/serialize.hpp>
@@ -9,6 +11,7 @@
 #include "base/uuid.hpp"
 #include "evm/address.hpp"
 #include "identity/api_key_store.hpp"
+#include "identity/scopes.hpp"
 #include "node/database_session.hpp"
 #include "pg/time.hpp"
 
@@ -16,6 +19,7 @@
 #include "cli/database.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/program_name.hpp"
+#include "cli/text_table.hpp"
 #include "cli/verb.hpp"
 
 namespace fencepost::cli {
@@ -87,18 +91,39 @@ std::string status_of(const ApiKey& key, TimePoint now) {
   return "active";
 }
 
+// "signers 0xf39fd6e5…2266; guilds 7, 8"; a long list is cut, and whole in --json.
+std::string limits_of(const ApiKey& key) {
+  constexpr std::size_t kMostNamed = 3;
+  std::string out;
+  for (const auto& [name, list] :
+       {std::pair{"signers", &key.signers}, {"guilds", &key.guilds}, {"contracts", &key.contracts}}) {
+    if (!*list) continue;
+    out += fmt::format("{}{} ", out.empty() ? "" : "; ", name);
+    const auto& ids = **list;
+    for (std::size_t i = 0; i < std::min(ids.size(), kMostNamed); ++i) out += (i == 0 ? "" : ", ") + short_hex(ids[i]);
+    if (ids.size() > kMostNamed) out += fmt::format(" and {} more", ids.size() - kMostNamed);
+  }
+  return out.empty() ? "none" : out;
+}
+
 void print_keys(const std::vector<ApiKey>& keys) {
   if (keys.empty()) {
     fmt::print("no keys yet: {} apikey create --label NAME --scope SCOPE\n", program_name());
     return;
   }
   const auto now = SystemClock().now();
-  fmt::print("{:<36}  {:<8}  {:<24}  {:<16}  {:<16}  {}\n", "KEY ID", "STATUS", "LABEL", "LAST USED (UTC)",
-             "EXPIRES (UTC)", "SCOPES");
+  TextTable table({"KEY ID",
+                   "STATUS",
+                   {"LABEL", 1, 10},
+                   {"LAST USED (UTC)", 5},
+                   {"EXPIRES (UTC)", 4},
+                   {"SCOPES", 2, 12},
+                   {"LIMITS", 3, 14}});
   for (const auto& key : keys) {
-    fmt::print("{:<36}  {:<8}  {:<24}  {:<16}  {:<16}  {}\n", key.key_id.to_string(), status_of(key, now), key.label,
-               time_or(key.last_used_at, "never"), time_or(key.expires_at, "never"), fmt::join(key.scopes, " "));
+    table.add({key.key_id.to_string(), status_of(key, now), key.label, time_or(key.last_used_at, "never"),
+               time_or(key.expires_at, "never"), fmt::format("{}", fmt::join(key.scopes, " ")), limits_of(key)});
   }
+  fmt::print("{}", table.text(terminal_columns()));
 }
 
 awaitable<bool> insert_key(pg::Pool& pool, const ApiKey& key) {
@@ -189,7 +214,10 @@ void add_key_create(CLI::App& apikey, Run& run) {
       add_verb<KeyCreateFlags>(apikey, run, "create", "Create a key and show it once", create_key);
   add_config_flags(command, flags->config);
   command.add_option("--label", flags->label, "What the key is for")->required();
-  command.add_option("--scope", flags->scopes, "admin or <domain>:read|write|operate; may be repeated")->required();
+  command
+      .add_option("--scope", flags->scopes,
+                  fmt::format("What the key may do; may be repeated: {}", fmt::join(identity::kScopes, ", ")))
+      ->required();
   command.add_option("--signer", flags->signers, "Restrict the key to this signer; may be repeated");
   command.add_option("--guild", flags->guilds, "Restrict the key to this guild; may be repeated");
   command.add_option("--contract", flags->contracts, "Restrict the key to this timelock contract; may be repeated");

@@ -1,12 +1,10 @@
 #include "cli/config_flags.hpp"
 
-#include <cstdio>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/json_reader.hpp"
 
+#include "cli/exit_code.hpp"
 #include "dev/up_json.hpp"
 
 namespace fencepost::cli {
@@ -22,8 +20,12 @@ Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required,
   return load_command_config(from, std::move(required), keys);
 }
 
+bool is_up_alone(const ConfigFlags& flags) {
+  return !flags.data_dir.empty() && flags.config_file.empty() && flags.dsn.empty() && flags.overrides.empty();
+}
+
 void print_warnings(const Config& config) {
-  for (const auto& warning : config.warnings) fmt::print(stderr, "fencepost: warning: {}\n", warning);
+  for (const auto& warning : config.warnings) print_warning(warning);
 }
 
 }  // namespace fencepost::cli

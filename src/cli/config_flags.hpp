@@ -17,6 +17,9 @@ struct ConfigFlags {
   std::vector<ConfigFlag> overrides;
 };
 
+// True if --data-dir is the only flag, so that the configuration of the running `up` is meant.
+bool is_up_alone(const ConfigFlags& flags);
+
 // The configuration with the flags on top. Errors: as load_command_config, and as read_up_json for --data-dir.
 Result<Config> load(const ConfigFlags& flags, std::vector<std::string> required, KeyFiles keys = KeyFiles::kClosed);
 

@@ -7,6 +7,7 @@
 
 #include "cli/text_table.hpp"
 #include "dev/up_json.hpp"
+#include "dev/up_settings.hpp"
 
 namespace fencepost::cli {
 namespace {
@@ -34,21 +35,28 @@ std::string dsn_from(const ConfigFlags& flags, const Environment& environment) {
 
 }  // namespace
 
-Result<DatabaseChoice> find_database(const ConfigFlags& flags, KeyFiles keys, const std::string& usual_data_dir) {
-  auto config = load(flags, {}, keys);
-  if (!config) return fail(config.error());
+ConfigFlags with_usual_up(const ConfigFlags& flags, const std::string& usual_data_dir) {
   const auto environment = process_environment();
-  if (!config->database.dsn.empty()) return DatabaseChoice{std::move(*config), dsn_from(flags, environment)};
-  const auto up = up_json_file(usual_data_dir);
+  const bool names_another = !flags.dsn.empty() || !flags.data_dir.empty() || !flags.overrides.empty() ||
+                             !file_of(flags, environment).empty() ||
+                             !variable(environment, "FENCEPOST_DATABASE_DSN").empty() ||
+                             !variable(environment, "FENCEPOST_DATABASE_DSN_FILE").empty();
+  auto out = flags;
   // A configuration file without database.dsn is an error: do not fall back to the database of an `up`.
-  if (!file_of(flags, environment).empty() || !std::filesystem::exists(up)) {
-    return DatabaseChoice{std::move(*config), ""};
-  }
-  auto in_usual_place = flags;
-  in_usual_place.data_dir = usual_data_dir;
-  config = load(in_usual_place, {}, keys);
+  if (!names_another && std::filesystem::exists(up_json_file(usual_data_dir))) out.data_dir = usual_data_dir;
+  return out;
+}
+
+Result<DatabaseChoice> find_database(const ConfigFlags& flags, KeyFiles keys, const std::string& usual_data_dir) {
+  const auto chosen = with_usual_up(flags, usual_data_dir);
+  auto config = is_up_alone(chosen) ? config_of_up(chosen.data_dir) : load(chosen, {}, keys);
   if (!config) return fail(config.error());
-  return DatabaseChoice{std::move(*config), up.string()};
+  DatabaseChoice out{.config = std::move(*config)};
+  if (is_up_alone(chosen)) out.up = chosen.data_dir;
+  if (out.config.database.dsn.empty()) return out;
+  out.from = flags.data_dir.empty() && !out.up.empty() ? up_json_file(out.up).string()
+                                                       : dsn_from(flags, process_environment());
+  return out;
 }
 
 Error naming(const DatabaseChoice& database, Error error) {

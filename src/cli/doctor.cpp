@@ -15,11 +15,13 @@
 
 #include "cli/database.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/text_table.hpp"
 #include "cli/verb.hpp"
 #include "doctor/chain.hpp"
 #include "doctor/consumers.hpp"
 #include "doctor/database_probe.hpp"
 #include "doctor/email.hpp"
+#include "doctor/keystore.hpp"
 #include "doctor/nats.hpp"
 #include "doctor/transactions.hpp"
 #include "doctor/transfer.hpp"
@@ -58,7 +60,10 @@ class FindingsReport {
 
   void add(Findings findings) {
     for (auto& finding : findings) {
-      if (!json_) fmt::print("{}\n", doctor::render_line(finding, check_width_));
+      if (!json_) {
+        const auto line = doctor::render_line(finding, check_width_);
+        fmt::print("{}\n", wrapped(line, terminal_columns(), doctor::detail_column(check_width_)));
+      }
       all_.push_back(std::move(finding));
     }
     std::fflush(stdout);
@@ -102,6 +107,7 @@ std::vector<Probe> start_probes(const Config& config) {
     probes.push_back(start_probe("transfers", [&] { return doctor::check_transfers(config); }));
     probes.push_back(start_probe("consumers", [&] { return doctor::check_consumers(config); }));
   }
+  probes.push_back(start_probe("keystore", [&] { return doctor::check_keystore(config.keystore); }));
   if (config.chains.empty()) {
     probes.push_back(start_probe("chains", [] { return Findings{doctor::passed("chains", "none configured")}; }));
   }
@@ -135,7 +141,8 @@ std::size_t widest_check(const Result<Config>& config) {
   return width;
 }
 
-std::string config_file_of(const ConfigFlags& flags) {
+std::string config_file_of(const ConfigFlags& flags, const Result<DatabaseChoice>& choice) {
+  if (choice && !choice->up.empty()) return fmt::format("as the 'up' in {} runs", choice->up);
   if (!flags.config_file.empty()) return flags.config_file;
   const char* variable = std::getenv("FENCEPOST_CONFIG");
   return variable == nullptr ? "" : variable;
@@ -158,7 +165,7 @@ int run_doctor(const DoctorFlags& flags) {
   const auto choice = find_database(flags.config, KeyFiles::kOpened);
   const auto config = choice ? Result<Config>(choice->config) : fail(choice.error());
   FindingsReport findings(flags.json, widest_check(config));
-  findings.add(config_findings(choice, config, config_file_of(flags.config)));
+  findings.add(config_findings(choice, config, config_file_of(flags.config, choice)));
   if (!config) {
     findings.add(
         {doctor::warned("others", "database, chains, mail and NATS were not checked", "fix the configuration first")});

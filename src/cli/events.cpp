@@ -76,11 +76,11 @@ int print_events(const EventsFlags& flags) {
         lost = 0;
         position = message.id;
         if (message.data.empty()) return;
-        fmt::print("{}\n", flags.json ? message.data : event_line(message.data));
+        fmt::print("{}\n", flags.json ? message.data : shortened(event_line(message.data), terminal_columns()));
         std::fflush(stdout);
       },
       [](std::string_view comment) {
-        if (comment != "keep-alive") fmt::print(stderr, "{}\n", printable(std::string(comment)));
+        if (comment != "keep-alive") print_notice(printable(comment));
       });
   for (;;) {
     const auto ended = api->stream(events_target(flags, position), kSilence,
@@ -92,7 +92,7 @@ int print_events(const EventsFlags& flags) {
     if (++lost > kMaxReconnects) {
       return report(ended ? unavailable("stream_ended", "the server ends every stream at once") : ended.error());
     }
-    if (lost == 1) fmt::print(stderr, "the stream has ended; resuming\n");
+    if (lost == 1) print_notice("the stream has ended; resuming");
     std::this_thread::sleep_for(kReconnectAfter);
   }
 }

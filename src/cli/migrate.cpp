@@ -1,6 +1,4 @@
 // `fencepost migrate`: brings the database's schema up to date, and adds the coming months of the event log.
-#include <cstdio>
-
 #include <fmt/format.h>
 
 #include "node/database_session.hpp"
@@ -21,8 +19,8 @@ awaitable<Result<std::vector<std::string>>> migrate_and_add_months(pg::Connector
   if (!applied) co_return applied;
   const auto report = co_await outbox::add_event_months(connector, {.retention = retention});
   if (report.months_ahead < outbox::kMonthsAhead) {
-    fmt::print(stderr, "warning: the event log has only {} months ahead; run this as the owner of the table event\n",
-               report.months_ahead);
+    print_warning(fmt::format("the event log has only {} months ahead; run this as the owner of the table event",
+                              report.months_ahead));
   }
   co_return applied;
 }

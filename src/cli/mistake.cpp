@@ -16,7 +16,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+const CLI::App* command_named(const CLI::App& app, const std::string& name) {
   for (const auto* command : commands_of(app)) {
     if (command->get_name() == name) return command;
   }
@@ -62,6 +62,14 @@ std::optional<std::string> unknown_flag(const CLI::App& command, const std::stri
 
 }  // namespace
 
+const CLI::App* find_command(const CLI::App& app, std::span<const std::string> path) {
+  const auto* at = &app;
+  for (const auto& name : path) {
+    if (at != nullptr) at = command_named(*at, name);
+  }
+  return at;
+}
+
 std::optional<std::string> explain_mistake(const CLI::App& app, std::span<const std::string> arguments) {
   const auto* at = &app;
   auto path = app.get_name();
@@ -69,7 +77,7 @@ std::optional<std::string> explain_mistake(const CLI::App& app, std::span<const 
     if (arguments.empty()) return fmt::format("a command of {} is missing; expected one of: {}", path, choices(*at));
     const auto& word = arguments.front();
     if (word.starts_with('-')) break;
-    const auto* command = find_command(*at, word);
+    const auto* command = command_named(*at, word);
     if (command == nullptr) return unknown_command(*at, path, word);
     at = command;
     path += " " + word;

@@ -20,6 +20,7 @@ void add_migrate(CLI::App& noun, Run& run);
 void add_doctor(CLI::App& noun, Run& run);
 void add_config(CLI::App& noun, Run& run);
 void add_apikey(CLI::App& noun, Run& run);
+void add_whoami(CLI::App& noun, Run& run);
 void add_tx(CLI::App& noun, Run& run);
 void add_signer(CLI::App& noun, Run& run);
 void add_events(CLI::App& noun, Run& run);
@@ -27,5 +28,7 @@ void add_mail(CLI::App& noun, Run& run);
 void add_timelock(CLI::App& noun, Run& run);
 void add_transfer(CLI::App& noun, Run& run);
 void add_webhook(CLI::App& noun, Run& run);
+void add_chain(CLI::App& noun, Run& run);
+void add_node(CLI::App& noun, Run& run);
 
 }  // namespace fencepost::cli

@@ -29,7 +29,8 @@ PollWorld terminal_world(Api& api) {
                 std::fflush(stdout);
               },
           .now = [] { return std::chrono::steady_clock::now(); },
-          .sleep = [](std::chrono::milliseconds pause) { std::this_thread::sleep_for(pause); }};
+          .sleep = [](std::chrono::milliseconds pause) { std::this_thread::sleep_for(pause); },
+          .columns = terminal_columns};
 }
 
 Result<bool> poll_until(const PollWorld& world, std::optional<std::chrono::milliseconds> timeout,

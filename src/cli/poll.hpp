@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 
 #include "cli/api_client.hpp"
+#include "cli/text_table.hpp"
 
 namespace fencepost::cli {
 
@@ -18,6 +19,8 @@ struct PollWorld {
   std::function<void(std::string_view)> print;
   std::function<std::chrono::steady_clock::time_point()> now;
   std::function<void(std::chrono::milliseconds)> sleep;
+  // The width of the terminal. Asked for each line: the user may resize it while watching.
+  std::function<std::size_t()> columns = [] { return kFullWidth; };
 };
 
 // The real one: standard output, the steady clock, a sleeping thread.

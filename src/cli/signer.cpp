@@ -64,10 +64,11 @@ struct SignerListFlags {
 
 struct SignerOperateFlags {
   ApiFlags api;
-  std::string verb;  // "fill-nonce" or "accept-reconcile"
+  std::string verb;  // "fill-nonce", "accept-reconcile" or "reset-cursor"
   std::string signer;
   std::optional<std::int64_t> chain_id;
-  std::optional<std::int64_t> nonce;  // of fill-nonce
+  std::optional<std::int64_t> nonce;       // of fill-nonce
+  std::optional<std::int64_t> next_nonce;  // of reset-cursor
   std::string reason;
   bool json = false;
 };
@@ -116,7 +117,7 @@ int write_key(const evm::PrivateKey& key, const KeystoreConfig& keystore, bool a
   SystemRandom random;
   auto password = keystore.password.empty() ? ask_new_password() : Result<Secret>(keystore.password);
   if (!password) return report(password.error());
-  if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "· encrypting the key …\n");
+  if (!as_json && ::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "· encrypting the key …\n");
   const auto file = evm::write_keystore(keystore.directory, key, *password, clock, random);
   if (!file) return report(file.error());
   const auto address = evm::checksum_address(evm::address_text(key.address()));
@@ -165,7 +166,7 @@ KeyFile look_into(const fs::path& file) {
 int list_files(const std::string& directory, bool as_json) {
   const auto files = evm::keystore_files(directory);
   if (!files) return report(files.error());
-  TextTable table({"ADDRESS", "FILE", "PROBLEM"});
+  TextTable table({"ADDRESS", {"FILE", 1, 20}, {"PROBLEM", 0, 20}});
   json::array items;
   for (const auto& file : *files) {
     const auto key = look_into(file);
@@ -179,7 +180,7 @@ int list_files(const std::string& directory, bool as_json) {
   } else if (table.empty()) {
     fmt::print("no keys in {}: {} signer new\n", directory, program_name());
   } else {
-    fmt::print("{}", table.text());
+    fmt::print("{}", table.text(terminal_columns()));
   }
   return kExitDone;
 }
@@ -187,10 +188,11 @@ int list_files(const std::string& directory, bool as_json) {
 int list_from_api(const SignerListFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  return show_answer(api->get("/api/v1/signers?balances=true"), flags.json, [](const json::value& answer) {
-    const auto& signers = items_of(answer);
-    return signers.empty() ? "no signers\n" : signer_table(signers);
-  });
+  return show_answer(api->get("/api/v1/signers?balances=true"), flags.json,
+                     [](const json::value& answer, std::size_t width) {
+                       const auto& signers = items_of(answer);
+                       return signers.empty() ? "no signers\n" : signer_table(signers, width);
+                     });
 }
 
 int make_signer(const SignerNewFlags& flags) {
@@ -226,10 +228,14 @@ std::string balance_text(const json::value& signer) {
 }
 
 // The transaction that fills the gap, or the nonce from which numbering continues.
-std::string operation_text(const json::value& answer) {
-  if (!text_at(answer, "txId").empty()) return tx_details(answer);
-  return fmt::format("{} on chain {}: the next nonce is {}\n", text_at(answer, "signer"), text_at(answer, "chainId"),
-                     text_at(answer, "nextNonce"));
+std::string operation_text(const json::value& answer, std::size_t width) {
+  if (!text_at(answer, "txId").empty()) return tx_details(answer, width);
+  auto text = fmt::format("{} on chain {}: the next nonce is {}\n", text_at(answer, "signer"),
+                          text_at(answer, "chainId"), text_at(answer, "nextNonce"));
+  if (const auto given_up = text_at(answer, "givenUp"); !given_up.empty()) {
+    text += fmt::format("{} nonces released, {} open transactions given up\n", text_at(answer, "released"), given_up);
+  }
+  return text;
 }
 
 int operate_signer(const SignerOperateFlags& flags) {
@@ -240,6 +246,7 @@ int operate_signer(const SignerOperateFlags& flags) {
   json::object body{{"reason", flags.reason}};
   if (flags.chain_id) body["chainId"] = *flags.chain_id;
   if (flags.nonce) body["nonce"] = *flags.nonce;
+  if (flags.next_nonce) body["nextNonce"] = *flags.next_nonce;
   const auto target = fmt::format("/api/v1/signers/{}/{}", *signer, flags.verb);
   return show_answer(api->post(target, body, false), flags.json, operation_text);
 }
@@ -294,15 +301,24 @@ void add_signer_operation(CLI::App& signer, Run& run, const std::string& name, c
   command.add_option("--chain-id", flags->chain_id, "Chain id; required if the node has several chains");
   command.add_option("--reason", flags->reason, "Reason, stored in the audit trail")->required();
   if (name == "fill-nonce") command.add_option("--nonce", flags->nonce, "The missing nonce")->required();
+  if (name == "reset-cursor") command.add_option("--next", flags->next_nonce, "The next nonce")->required();
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);
 }
 
 }  // namespace
 
-std::string signer_table(const json::array& signers) {
-  TextTable table(
-      {"SIGNER", "CHAIN", "LEADER", "TOKEN", "NEXT", "ON CHAIN", "BALANCE", "OPEN", "OLDEST OPEN (UTC)", ""});
+std::string signer_table(const json::array& signers, std::size_t width) {
+  TextTable table({"SIGNER",
+                   {"CHAIN", 3},
+                   {"LEADER", 5, 12},
+                   {"TOKEN", 7},
+                   {"NEXT", 4},
+                   {"ON CHAIN", 6},
+                   {"BALANCE", 1},
+                   {"OPEN", 2, 12},
+                   {"OLDEST OPEN (UTC)", 8},
+                   {"", 0, 15}});
   for (const auto& signer : signers) {
     std::string counts;
     if (const auto* by_state = find_at(signer, "counts"); by_state != nullptr && by_state->is_object()) {
@@ -310,12 +326,16 @@ std::string signer_table(const json::array& signers) {
         counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", json::serialize(count), std::string_view(state));
       }
     }
+    const auto reason = text_at(signer, "reconcileReason");
     const bool reconcile = text_at(signer, "needsReconcile") == "true";
     table.add({text_at(signer, "signer"), text_at(signer, "chainId"), text_at(signer, "leader"),
                text_at(signer, "fencingToken"), text_at(signer, "nextNonce"), text_at(signer, "chainNonce"),
-               balance_text(signer), counts, when(signer, "oldestOpen"), reconcile ? "NEEDS RECONCILE" : ""});
+               balance_text(signer), counts, when(signer, "oldestOpen"),
+               !reconcile       ? ""
+               : reason.empty() ? "NEEDS RECONCILE"
+                                : "NEEDS RECONCILE: " + reason});
   }
-  return table.text();
+  return table.text(width);
 }
 
 void add_signer(CLI::App& noun, Run& run) {
@@ -327,6 +347,9 @@ void add_signer(CLI::App& noun, Run& run) {
                        "Fill a nonce gap with an empty self-transfer at that nonce (operators)");
   add_signer_operation(noun, run, "accept-reconcile",
                        "Accept the chain's nonce as correct and continue from it (operators)");
+  add_signer_operation(
+      noun, run, "reset-cursor",
+      "Continue from a lower nonce, after the chain was reset; gives up what had higher ones (operators)");
 }
 
 }  // namespace fencepost::cli

@@ -5,9 +5,11 @@
 
 #include <boost/json/array.hpp>
 
+#include "cli/text_table.hpp"
+
 namespace fencepost::cli {
 
 // A node's signers, one line each. For absent members see answer_text.hpp.
-std::string signer_table(const boost::json::array& signers);
+std::string signer_table(const boost::json::array& signers, std::size_t width = kFullWidth);
 
 }  // namespace fencepost::cli

@@ -13,7 +13,8 @@ namespace json = boost::json;
 TEST(signer, signers_show_their_leader_and_what_is_wrong) {
   const auto signers = json::parse(R"([
     {"chainId": 1, "signer": "0xaa", "hasKey": true, "leader": "a-1", "fencingToken": 3, "nextNonce": 8,
-     "chainNonce": 9, "balance": "1500000000000000000", "needsReconcile": true, "counts": {"TRACKING": 2, "STUCK": 1},
+     "chainNonce": 9, "balance": "1500000000000000000", "needsReconcile": true, "reconcileReason": "undone",
+     "counts": {"TRACKING": 2, "STUCK": 1},
      "oldestOpen": "2026-11-15T19:45:18.123456Z"},
     {"chainId": 1, "signer": "0xbb", "leader": null, "fencingToken": 0, "nextNonce": null, "balance": null,
      "needsReconcile": false, "counts": {}},
@@ -21,7 +22,7 @@ TEST(signer, signers_show_their_leader_and_what_is_wrong) {
   EXPECT_EQ(signer_table(signers.as_array()),
             "SIGNER  CHAIN  LEADER  TOKEN  NEXT  ON CHAIN  BALANCE    OPEN                 OLDEST OPEN (UTC)\n"
             "0xaa    1      a-1     3      8     9         1.5 ether  2 TRACKING, 1 STUCK  2026-11-15 19:45:18  "
-            "NEEDS RECONCILE\n"
+            "NEEDS RECONCILE: undone\n"
             "0xbb    1              0                      ?\n"
             "0xcc    1\n");
 }

@@ -1,6 +1,10 @@
 #include "cli/text_table.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/text.hpp"
 
@@ -13,24 +17,26 @@ bool begins_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
 }
 
-// Counts characters: every character printed here is one column wide.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
-}
-
 void pad(std::string& line, std::string_view cell, std::size_t width) {
   line += cell;
-  line.append(width - width_of(cell), ' ');
+  line.append(width - columns_of(cell), ' ');
 }
 
+constexpr std::size_t kGap = 2;              // between columns
+constexpr std::size_t kNarrowestColumn = 4;  // keeps three characters and the sign of a cut
+
 }  // namespace
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
 
 std::string printable(std::string_view text) {
   return plain_text(text, kMaxText);
 }
 
 std::string shortened(std::string_view text, std::size_t columns) {
-  if (width_of(text) <= columns) return std::string(text);
+  if (columns_of(text) <= columns) return std::string(text);
   std::size_t kept = 0;
   std::size_t end = 0;
   for (; end < text.size(); ++end) {
@@ -46,23 +52,106 @@ std::string short_hex(std::string_view hex) {
   return std::string(hex.substr(0, kHead)) + "…" + std::string(hex.substr(hex.size() - kTail));
 }
 
+std::size_t terminal_columns() {
+  winsize size{};
+  const bool known = ::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return known && size.ws_col > 0 ? size.ws_col : kFullWidth;
+}
+
+// A column that is printed.
+struct TextTable::Shown {
+  std::size_t index;
+  int rank;
+  std::size_t width;
+  std::size_t least;  // the width to which its cells may be shortened
+
+  static std::size_t total(const std::vector<Shown>& columns, std::size_t Shown::* width) {
+    std::size_t sum = columns.empty() ? 0 : kGap * (columns.size() - 1);
+    for (const auto& column : columns) sum += column.*width;
+    return sum;
+  }
+
+  // The columns that fit, in the order of the table; the most important ones are chosen first.
+  static std::vector<Shown> fitting(std::vector<Shown> columns, std::size_t width) {
+    std::ranges::sort(columns, {}, [](const Shown& column) { return std::pair(column.rank, column.index); });
+    std::vector<Shown> out;
+    for (const auto& column : columns) {
+      out.push_back(column);
+      if (column.rank > 0 && total(out, &Shown::least) > width) out.pop_back();
+    }
+    std::ranges::sort(out, {}, &Shown::index);
+    return out;
+  }
+
+  static void shorten(std::vector<Shown>& columns, std::size_t width) {
+    if (total(columns, &Shown::least) > width) {
+      for (auto& column : columns) column.least = std::min(column.least, kNarrowestColumn);
+    }
+    const auto excess = [](const Shown& column) { return column.width > column.least ? column.width : 0; };
+    while (total(columns, &Shown::width) > width) {
+      const auto widest = std::ranges::max_element(columns, {}, excess);
+      if (excess(*widest) == 0) return;
+      --widest->width;
+    }
+  }
+};
+
+TextTable::TextTable(const std::vector<TableColumn>& columns) : columns_(columns), rows_(1) {
+  for (const auto& column : columns_) rows_.front().push_back(column.header);
+}
+
 void TextTable::add(std::vector<std::string> cells) {
   for (auto& cell : cells) cell = printable(cell);
-  cells.resize(rows_.front().size());
+  cells.resize(columns_.size());
   rows_.push_back(std::move(cells));
 }
 
-std::string TextTable::text() const {
-  std::vector<std::size_t> widths(rows_.front().size());
-  for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+std::vector<TextTable::Shown> TextTable::all_columns() const {
+  std::vector<Shown> out;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t widest = 0;
+    for (const auto& row : rows_) widest = std::max(widest, columns_of(row[i]));
+    const auto least = columns_[i].least_width;
+    out.push_back({i, columns_[i].rank, widest, least == 0 ? widest : std::min(least, widest)});
   }
+  return out;
+}
+
+std::size_t TextTable::full_width() const {
+  return Shown::total(all_columns(), &Shown::width);
+}
+
+std::string TextTable::text(std::size_t width) const {
+  auto columns = Shown::fitting(all_columns(), width);
+  Shown::shorten(columns, width);
   std::string out;
   for (const auto& row : rows_) {
     std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) pad(line, row[i], widths[i] + 2);
+    for (const auto& column : columns) pad(line, shortened(row[column.index], column.width), column.width + kGap);
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
+  }
+  return out;
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const auto word = text.substr(0, std::max<std::size_t>(text.find(' ', 1), 1));  // with the space before it
+    text.remove_prefix(std::min(word.size(), text.size()));
+    const auto columns = columns_of(word);
+    if (column > indent && column + columns > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+      const auto begin = word.find_first_not_of(' ');
+      if (begin == std::string_view::npos) continue;
+      out += word.substr(begin);
+      column += columns - begin;
+    } else {
+      out += word;
+      column += columns;
+    }
   }
   return out;
 }
@@ -71,13 +160,15 @@ void FactList::add(std::string name, std::string_view value) {
   if (!value.empty()) facts_.emplace_back(std::move(name), printable(value));
 }
 
-std::string FactList::text() const {
-  std::size_t width = 0;
-  for (const auto& [name, value] : facts_) width = std::max(width, width_of(name));
+std::string FactList::text(std::size_t width) const {
+  std::size_t names = 0;
+  for (const auto& [name, value] : facts_) names = std::max(names, columns_of(name));
+  const auto indent = names + kGap;
   std::string out;
   for (const auto& [name, value] : facts_) {
-    pad(out, name, width + 2);
-    out += value + "\n";
+    std::string line;
+    pad(line, name, indent);
+    out += wrapped(line + value, width, indent) + "\n";
   }
   return out;
 }

@@ -17,6 +17,49 @@ TEST(text_table, columns_are_as_wide_as_their_widest_cell) {
             "wide one\n");
 }
 
+TEST(text_table, the_least_important_columns_go_first) {
+  TextTable table({"ID", {"TO", 1}, {"AT", 2}, "STATE"});
+  table.add({"12345", "somewhere", "noon", "done"});
+  const struct {
+    std::size_t width;
+    const char* text;
+  } cases[] = {
+      {29, "ID     TO         AT    STATE\n12345  somewhere  noon  done\n"},
+      {28, "ID     TO         STATE\n12345  somewhere  done\n"},
+      {23, "ID     TO         STATE\n12345  somewhere  done\n"},
+      {22, "ID     AT    STATE\n12345  noon  done\n"},  // a narrow one fits where a wider one does not
+      {17, "ID     STATE\n12345  done\n"},
+      {12, "ID     STATE\n12345  done\n"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(table.text(c.width), c.text) << c.width;
+}
+
+TEST(text_table, cells_are_shortened_to_keep_other_columns) {
+  TextTable table({"ID", {"WHY", 2, 6}, {"AT", 1}});
+  table.add({"12345", "a long reason", "noon"});
+  EXPECT_EQ(table.text(26), "ID     WHY            AT\n12345  a long reason  noon\n");
+  EXPECT_EQ(table.text(20), "ID     WHY      AT\n12345  a long…  noon\n");
+  EXPECT_EQ(table.text(19), "ID     WHY     AT\n12345  a lon…  noon\n");
+  EXPECT_EQ(table.text(18), "ID     AT\n12345  noon\n");
+}
+
+TEST(text_table, words_are_wrapped_under_the_value_and_long_ones_stay_whole) {
+  EXPECT_EQ(wrapped("fix  one two three", 12, 5), "fix  one two\n     three");
+  EXPECT_EQ(wrapped("fix  0x123456789 two", 12, 5), "fix  0x123456789\n     two");
+  EXPECT_EQ(wrapped("fix  one", kFullWidth, 5), "fix  one");
+  FactList facts;
+  facts.add("error", "one two three");
+  EXPECT_EQ(facts.text(14), "error  one two\n       three\n");
+}
+
+TEST(text_table, when_no_column_can_go_the_widest_cells_are_shortened) {
+  TextTable table({"ID", "STATE"});
+  table.add({"0x1234567890", "waiting"});
+  EXPECT_EQ(table.text(16), "ID       STATE\n0x1234…  waiting\n");
+  EXPECT_EQ(table.text(13), "ID     STATE\n0x12…  waiti…\n") << "the widest first, then both";
+  EXPECT_EQ(table.text(1), "ID    STA…\n0x1…  wai…\n") << "no terminal is that narrow";
+}
+
 TEST(text_table, characters_count_not_bytes) {
   TextTable table({"A", "B"});
   table.add({"a…b", "x"});

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/api_access.hpp"
+#include "cli/api_command.hpp"
 #include "cli/config_flags.hpp"
 #include "cli/nouns.hpp"
 
@@ -44,7 +45,16 @@ inline void add_api_flags(CLI::App& command, ApiFlags& flags) {
 inline void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("-c,--config", flags.config_file, "Configuration file (also FENCEPOST_CONFIG)");
   command.add_option("--dsn", flags.dsn, "Connection string of the database, overrides database.dsn");
-  command.add_option("--data-dir", flags.data_dir, "Data directory of a running 'up', to use its database");
+  command.add_option("--data-dir", flags.data_dir, "Data directory of a running 'up', to use its configuration");
+}
+
+// Returns the option --all.
+inline CLI::Option* add_page_flags(CLI::App& command, PageFlags& page) {
+  auto* limit = command.add_option("--limit", page.limit, "Largest number of items to show")
+                    ->capture_default_str()
+                    ->check(CLI::Range(1, 10'000));
+  command.add_option("--cursor", page.cursor, "Begin after a list that ended with this cursor");
+  return command.add_flag("--all", page.all, "Show all items")->excludes(limit);
 }
 
 inline void add_json_flag(CLI::App& command, bool& as_json) {

@@ -47,7 +47,7 @@ struct WebhookUpdateFlags {
 
 struct WebhookListFlags {
   ApiFlags api;
-  std::size_t limit = 50;
+  PageFlags page;
   bool json = false;
 };
 
@@ -56,7 +56,7 @@ struct WebhookFlags {
   ApiFlags api;
   std::string verb;
   std::string id;
-  std::size_t limit = 50;
+  PageFlags page;
   bool failed = false;
   std::vector<std::string> seqs;
   bool json = false;
@@ -88,8 +88,8 @@ int create_webhook(const WebhookCreateFlags& flags) {
   if (flags.batch) body["batch"] = *flags.batch;
   if (!flags.from.empty()) body["from"] = flags.from;
   add_filter(flags.filter, body);
-  return show_answer(api->post(kWebhooks, body, false), flags.json, [](const json::value& answer) {
-    return webhook_details(answer) +
+  return show_answer(api->post(kWebhooks, body, false), flags.json, [](const json::value& answer, std::size_t width) {
+    return webhook_details(answer, width) +
            "\nThe secret is shown only now. Receivers verify deliveries with it (docs/webhooks.md).\n";
   });
 }
@@ -97,7 +97,7 @@ int create_webhook(const WebhookCreateFlags& flags) {
 int list_webhooks_of_node(const WebhookListFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  const auto list = read_pages(*api, flags.limit, [](std::size_t limit, const std::string& cursor) {
+  const auto list = read_pages(*api, flags.page, [](std::size_t limit, const std::string& cursor) {
     return fmt::format("{}?limit={}{}", kWebhooks, limit, cursor.empty() ? "" : "&cursor=" + cursor);
   });
   if (!list) return report(list.error());
@@ -184,7 +184,7 @@ int list_of_webhook(const WebhookFlags& flags) {
   if (!path) return report(path.error());
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  const auto list = read_pages(*api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+  const auto list = read_pages(*api, flags.page, [&](std::size_t limit, const std::string& cursor) {
     return fmt::format("{}?limit={}{}{}", *path, limit, cursor.empty() ? "" : "&cursor=" + cursor,
                        flags.failed ? "&succeeded=false" : "");
   });
@@ -229,7 +229,7 @@ void add_webhook_update(CLI::App& noun, Run& run) {
 
 void add_webhook_list(CLI::App& noun, Run& run) {
   const auto [command, flags] = add_verb<WebhookListFlags>(noun, run, "list", "Show webhooks", list_webhooks_of_node);
-  command.add_option("--limit", flags->limit, "Most webhooks to show");
+  add_page_flags(command, flags->page);
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);
 }
@@ -241,7 +241,9 @@ void add_webhook_verb(CLI::App& noun, Run& run, const std::string& name, const s
   const auto [command, flags] = add_verb(noun, run, name, help, action, std::move(initial));
   command.add_option("id", flags->id, "Id of the webhook")->required();
   if (name == "deliveries") command.add_flag("--failed", flags->failed, "Only deliveries that failed");
-  if (name == "deliveries" || name == "dead-letters") command.add_option("--limit", flags->limit, "Most rows to show");
+  if (name == "deliveries")
+    command.add_option("--limit", flags->page.limit, "Most rows to show")->check(CLI::Range(1, 200));
+  if (name == "dead-letters") add_page_flags(command, flags->page);
   if (name == "replay") command.add_option("--seq", flags->seqs, "Only this event; may be repeated");
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);
@@ -249,7 +251,7 @@ void add_webhook_verb(CLI::App& noun, Run& run, const std::string& name, const s
 
 }  // namespace
 
-std::string webhook_details(const json::value& webhook) {
+std::string webhook_details(const json::value& webhook, std::size_t width) {
   FactList facts;
   facts.add("id", text_at(webhook, "id"));
   facts.add("url", text_at(webhook, "url"));
@@ -273,37 +275,44 @@ std::string webhook_details(const json::value& webhook) {
   facts.add("last error", text_at(webhook, "lastError"));
   facts.add("created", when_utc(webhook, "createdAt"));
   facts.add("secret", text_at(webhook, "secret"));
-  return facts.text();
+  return facts.text(width);
 }
 
-std::string webhook_table(const json::array& webhooks) {
-  TextTable table({"ID", "STATE", "URL", "WAITING", "DEAD", "LAST ERROR"});
+std::string webhook_table(const json::array& webhooks, std::size_t width) {
+  TextTable table({"ID", "STATE", {"URL", 1, 20}, {"WAITING", 3}, {"DEAD", 2}, {"LAST ERROR", 4, 16}});
   for (const auto& webhook : webhooks) {
     table.add({text_at(webhook, "id"), text_at(webhook, "state"), shortened(text_at(webhook, "url"), 60),
                text_at(webhook, "waiting"), text_at(webhook, "deadLetters"),
                shortened(text_at(webhook, "lastError"), 60)});
   }
-  return table.text();
+  return table.text(width);
 }
 
-std::string delivery_table(const json::array& deliveries) {
-  TextTable table({"AT (UTC)", "EVENT", "TYPE", "EVENTS", "TRY", "STATUS", "MS", "ERROR"});
+std::string delivery_table(const json::array& deliveries, std::size_t width) {
+  TextTable table(
+      {"AT (UTC)", {"EVENT", 4}, {"TYPE", 3}, {"EVENTS", 7}, {"TRY", 5}, "STATUS", {"MS", 6}, {"ERROR", 1, 16}});
   for (const auto& delivery : deliveries) {
     table.add({when(delivery, "at", kToMilliseconds), text_at(delivery, "seq"), text_at(delivery, "type"),
                text_at(delivery, "events"), text_at(delivery, "attempt"), text_at(delivery, "status"),
                text_at(delivery, "latencyMs"), shortened(text_at(delivery, "error"), 60)});
   }
-  return table.text();
+  return table.text(width);
 }
 
-std::string dead_letter_table(const json::array& letters) {
-  TextTable table({"EVENT", "TYPE", "SUBJECT", "SINCE (UTC)", "TRIES", "STATUS", "LAST ERROR"});
+std::string dead_letter_table(const json::array& letters, std::size_t width) {
+  TextTable table({"EVENT",
+                   {"TYPE", 1},
+                   {"SUBJECT", 3, 12},
+                   {"SINCE (UTC)", 2},
+                   {"TRIES", 5},
+                   {"STATUS", 4},
+                   {"LAST ERROR", 0, 16}});
   for (const auto& letter : letters) {
     table.add({text_at(letter, "seq"), text_at(letter, "type"), text_at(letter, "subject"), when(letter, "parkedAt"),
                text_at(letter, "attempts"), text_at(letter, "lastStatus"),
                shortened(text_at(letter, "lastError"), 60)});
   }
-  return table.text();
+  return table.text(width);
 }
 
 void add_webhook(CLI::App& noun, Run& run) {

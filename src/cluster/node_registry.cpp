@@ -8,11 +8,28 @@ namespace {
 using pg::Statement;
 
 constexpr int kMissedHeartbeats = 3;
+constexpr std::chrono::seconds kLockPatience{2};  // then the next heartbeat tries again
 
 constexpr Statement kHeartbeat{"cluster_node_heartbeat", R"(
   INSERT INTO cluster_node (node_id, advertise_url, version)
   VALUES ($1, $2, $3)
-      ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = clock_timestamp(), advertise_url = $2)"};
+      ON CONFLICT (node_id) DO UPDATE SET heartbeat_at = clock_timestamp(), advertise_url = $2
+  RETURNING says_abilities)"};
+
+constexpr Statement kListSigners{"cluster_node_list_signers", R"(
+  INSERT INTO cluster_node_signer (node_id, signer)
+  SELECT $1, s
+    FROM unnest($2::text[]) AS s
+      ON CONFLICT DO NOTHING)"};
+
+constexpr Statement kListChains{"cluster_node_list_chains", R"(
+  INSERT INTO cluster_node_chain (node_id, chain_id)
+  SELECT $1, c
+    FROM unnest($2::bigint[]) AS c
+      ON CONFLICT DO NOTHING)"};
+
+constexpr Statement kSaysAbilities{"cluster_node_says_abilities",
+                                   "UPDATE cluster_node SET says_abilities = true WHERE node_id = $1"};
 
 // Dead nodes stay listed for an hour, so that an operator sees them. A node that owns a lease stays longer: a takeover
 // recognises the owner's sessions by this row.
@@ -23,10 +40,17 @@ constexpr Statement kForgetDead{"cluster_node_forget_dead", R"(
 
 }  // namespace
 
-awaitable<> heartbeat(pg::Pool& pool, NodeIdentity node) {
+// On a connection of its own, so that no other statement waits behind a lock on the table.
+awaitable<> heartbeat(pg::Pool& pool, NodeIdentity node, std::shared_ptr<const NodeAbilities> abilities) {
   pg::Batch batch;
-  batch.add(kHeartbeat, node.node_id, node.advertise_url, node.version).add(kForgetDead);
-  co_await pool.run(std::move(batch));
+  batch.add(kHeartbeat, node.node_id, node.advertise_url, node.version).add(kForgetDead).lock_timeout(kLockPatience);
+  const auto connection = co_await pool.acquire();
+  const auto results = co_await connection->run(batch);
+  if (abilities == nullptr || results.front().one().get<bool>("says_abilities")) co_return;
+  pg::Batch lists;
+  lists.add(kListSigners, node.node_id, abilities->signers).add(kListChains, node.node_id, abilities->chains);
+  lists.add(kSaysAbilities, node.node_id).lock_timeout(kLockPatience);
+  co_await connection->run(lists);
 }
 
 namespace {
@@ -67,12 +91,16 @@ awaitable<std::vector<ClusterNode>> list_nodes(pg::Pool& pool) {
   co_return nodes;
 }
 
+std::chrono::milliseconds longest_silence(std::chrono::milliseconds heartbeat_interval) {
+  return kMissedHeartbeats * heartbeat_interval;
+}
+
 std::vector<bool> alive_nodes(const std::vector<ClusterNode>& nodes, std::chrono::milliseconds heartbeat_interval) {
   if (nodes.empty()) return {};
   const auto newest = std::ranges::max(nodes, {}, &ClusterNode::heartbeat_at).heartbeat_at;
   std::vector<bool> alive;
   alive.reserve(nodes.size());
-  for (const auto& node : nodes) alive.push_back(newest - node.heartbeat_at <= kMissedHeartbeats * heartbeat_interval);
+  for (const auto& node : nodes) alive.push_back(newest - node.heartbeat_at <= longest_silence(heartbeat_interval));
   return alive;
 }
 

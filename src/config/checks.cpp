@@ -25,6 +25,7 @@ class Checks {
     check_keystore();
     check_email();
     check_nats();
+    check_listeners();
   }
 
  private:
@@ -147,6 +148,22 @@ class Checks {
     add("keystore.dev_keys", "needs dev: true; plain keys are for development only, store other keys in key files");
   }
 
+  void check_listeners() {
+    needs("http.tls_certificate_path", "http.tls_key_path");
+    needs("http.tls_key_path", "http.tls_certificate_path");
+    const auto& http = config_.http;
+    const bool tls = settings_.is_set("http.tls_certificate_path");
+    if (tls && config_.node.advertise_url.starts_with("http://")) {
+      add("node.advertise_url", "begins with http://, but the node speaks TLS: other nodes could not reach it");
+    }
+    const auto& listen = config_.metrics.listen;
+    const auto any = [](const std::string& host) { return host == "0.0.0.0" || host == "::"; };
+    if (listen && listen->port != 0 && listen->port == http.port &&
+        (listen->host == http.host || any(listen->host) || any(http.host))) {
+      add("metrics.listen", "is where the API listens (http.host, http.port); leave it out to have /metrics there");
+    }
+  }
+
   void check_email() {
     auto& email = config_.email;
     if (!settings_.is_set(kTransport) && !email.smtp_url.empty()) email.transport = notify::TransportKind::kSmtp;
@@ -227,6 +244,7 @@ tx::ChainOptions chain_options(const Config& config, const ChainConfig& chain) {
     };
     take(options.max_in_flight, signer.options.max_in_flight);
     take(options.shared, signer.options.shared);
+    options.ceiling = options.ceiling.tightest(signer.options.ceiling);
   }
   return out;
 }

@@ -4,7 +4,7 @@ namespace fencepost {
 
 Result<Config> load_command_config(const CommandConfig& from, std::vector<std::string> required, KeyFiles keys) {
   ConfigSources sources;
-  sources.environment = process_environment();
+  sources.environment = from.environment ? *from.environment : process_environment();
   auto file = from.file;
   if (const auto it = sources.environment.find("FENCEPOST_CONFIG"); file.empty() && it != sources.environment.end()) {
     file = it->second;

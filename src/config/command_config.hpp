@@ -1,6 +1,8 @@
 // Loads the configuration of a command: its file, the environment and the overrides of its flags.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@ struct CommandConfig {
   std::string file;  // empty: FENCEPOST_CONFIG, or none
   std::vector<ConfigFlag> overrides;
   std::vector<ConfigFlag> defaults = {};
+  std::optional<std::map<std::string, std::string>> environment = std::nullopt;  // none: that of this process
 };
 
 // Whether the command opens the files of keystore.directory, and so needs their password.

@@ -49,7 +49,9 @@ struct DatabaseConfig {
 struct HttpConfig {
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;
-  std::string public_url;  // empty: the address that the server listens on
+  std::string public_url;            // empty: the address that the server listens on
+  std::string tls_certificate_path;  // both paths, or neither: no TLS
+  std::string tls_key_path;
   std::size_t max_header_bytes = 16 * 1024;
   std::size_t max_body_bytes = 1024 * 1024;
   std::size_t max_connections = 4096;
@@ -58,6 +60,17 @@ struct HttpConfig {
   std::chrono::milliseconds write_timeout = std::chrono::seconds{30};
   std::uint32_t rate_limit_per_second = 1000;
   std::uint32_t rate_limit_burst = 2000;
+};
+
+struct ListenAddress {
+  std::string host;
+  std::uint16_t port = 0;
+  bool operator==(const ListenAddress&) const = default;
+};
+
+struct MetricsConfig {
+  std::optional<ListenAddress> listen;  // none: /metrics is where everything else is
+  bool require_key = false;
 };
 
 struct RuntimeConfig {
@@ -93,12 +106,14 @@ struct ChainTuning {
   FeePolicyName fee_policy = FeePolicyName::kDynamic;
   FixedFees fixed_fees;
   timelock::ScannerOptions scanner;
+  std::size_t batch_size = 100;  // JSON-RPC calls in one request
 };
 
 struct ChainConfig {
   std::string name;
   std::int64_t chain_id = 0;
-  std::vector<Secret> rpc_urls;  // secret, because URLs often carry credentials
+  std::vector<Secret> rpc_urls;     // secret, because URLs often carry credentials
+  std::vector<Secret> submit_urls;  // empty: transactions are sent to rpc_urls
   std::chrono::milliseconds poll_interval = std::chrono::seconds{1};
   std::string explorer_url;  // empty: mails have no links to an explorer
   ChainTuning tuning;
@@ -123,6 +138,7 @@ struct Config {
   NodeConfig node;
   DatabaseConfig database;
   HttpConfig http;
+  MetricsConfig metrics;
   RuntimeConfig runtime;
   LogConfig log;
   EventsConfig events;

@@ -105,6 +105,17 @@ TEST(config, nats_takes_several_servers_and_never_shows_them) {
   EXPECT_FALSE(loaded("").nats.configured());
 }
 
+TEST(config, metrics_listen_takes_an_address_of_each_kind) {
+  EXPECT_EQ(loaded("").metrics.listen, std::nullopt);
+  for (const auto& [text, listen] : {std::pair{"127.0.0.1:9464", ListenAddress{"127.0.0.1", 9464}},
+                                     {"\"[::]:1\"", ListenAddress{"::", 1}},
+                                     {"localhost:65535", ListenAddress{"localhost", 65535}}}) {
+    const auto config = loaded(std::string("metrics: {listen: ") + text + "}");
+    EXPECT_EQ(config.metrics.listen, listen) << text;
+    EXPECT_FALSE(config.metrics.require_key);
+  }
+}
+
 TEST(config, reads_every_section_of_a_file) {
   const auto config = loaded(kFullFile);
   EXPECT_EQ(config.node.name, "alpha");
@@ -252,6 +263,28 @@ TEST(config, each_mistake_in_a_file_is_named_with_its_line) {
        "f.yaml:1: nats.subject_prefix: expected letters, digits, - and _, with dots between parts, at most 128 bytes, "
        "got \"a.>\""},
       {"nats: {tls_ca_path: x}", "f.yaml:1: nats.tls_ca_path: requires nats.url to be set too"},
+      {"http: {tls_key_path: x}", "f.yaml:1: http.tls_key_path: requires http.tls_certificate_path to be set too"},
+      {"http: {tls_certificate_path: x}",
+       "f.yaml:1: http.tls_certificate_path: requires http.tls_key_path to be set too"},
+      {"metrics: {listen: 9464}",
+       "f.yaml:1: metrics.listen: expected an address and a port such as 127.0.0.1:9464 or [::]:9464, got \"9464\""},
+      {"metrics: {listen: \"example.org:9464\"}",
+       "f.yaml:1: metrics.listen: expected an address and a port such as 127.0.0.1:9464 or [::]:9464, got "
+       "\"example.org:9464\""},
+      {"metrics: {listen: \"::1:9464\"}",
+       "f.yaml:1: metrics.listen: expected an address and a port such as 127.0.0.1:9464 or [::]:9464, got "
+       "\"::1:9464\""},
+      {"metrics: {listen: \"127.0.0.1:0\"}",
+       "f.yaml:1: metrics.listen: expected an address and a port such as 127.0.0.1:9464 or [::]:9464, got "
+       "\"127.0.0.1:0\""},
+      {"metrics: {listen: \"127.0.0.1:8080\"}",
+       "f.yaml:1: metrics.listen: is where the API listens (http.host, http.port); leave it out to have /metrics "
+       "there"},
+      {"metrics: {listen: \"0.0.0.0:8080\"}",
+       "f.yaml:1: metrics.listen: is where the API listens (http.host, http.port); leave it out to have /metrics "
+       "there"},
+      {"{http: {tls_certificate_path: c, tls_key_path: k}, node: {advertise_url: \"http://node1:8080\"}}",
+       "f.yaml:1: node.advertise_url: begins with http://, but the node speaks TLS: other nodes could not reach it"},
       {"nats: {url: nats://a, tls_key_path: x}",
        "f.yaml:1: nats.tls_key_path: requires nats.tls_certificate_path to be set too"},
       {"email: {smtp_url: http://x, from: a@b.c}",

@@ -68,6 +68,16 @@ std::vector<Key> node_keys() {
           "Requests per second an API key may make."),
       key("http.rate_limit_burst", at(&Config::http, &HttpConfig::rate_limit_burst), Uint32{1, 1'000'000'000},
           "Requests an API key may make at once after a pause."),
+      key("http.tls_certificate_path", at(&Config::http, &HttpConfig::tls_certificate_path), Text{4096},
+          "Certificate of the server in PEM, with those of its authorities after it. Turns TLS on; read again when it "
+          "changes."),
+      key("http.tls_key_path", at(&Config::http, &HttpConfig::tls_key_path), Text{4096},
+          "Key of that certificate in PEM, without a password."),
+
+      key("metrics.listen", at(&Config::metrics, &MetricsConfig::listen), Optional(ListenAt{}),
+          "Serve /metrics at this address only, and not beside the API; in both cases under TLS if the API is."),
+      key("metrics.require_key", at(&Config::metrics, &MetricsConfig::require_key), Boolean{},
+          "Serve /metrics only to API keys with the scope metrics:read."),
 
       key("runtime.threads", at(&Config::runtime, &RuntimeConfig::threads), Count{0, 1024},
           "Event loops; 0 makes one per core."),
@@ -137,7 +147,8 @@ std::vector<Key> transfer_keys() {
       key("transfer.batch", at(&Config::transfer, &TransferOptions::batch), Count{1, 10'000},
           "Most transfers in one transaction."),
       key("transfer.lanes", at(&Config::transfer, &TransferOptions::lanes), Count{1, 64},
-          "How many transactions with transfers a node runs at the same time, in each mode."),
+          "How many transactions with transfers a node runs at the same time, in each mode. More than one helps if the "
+          "database has idle processors while many wait."),
       key("transfer.sweep_interval", at(&Config::transfer, &TransferOptions::sweep_interval),
           Duration{std::chrono::milliseconds(10), std::chrono::hours(1)},
           "How often to look for due transfers without a notification."),

@@ -73,6 +73,7 @@ TEST(config_keys, each_key_has_a_member_of_its_own) {
                                          "smtp://x",
                                          "nats://x",
                                          "a@b.c",
+                                         "127.0.0.1:1",
                                          "30s",
                                          "file",
                                          "finalized",
@@ -83,7 +84,8 @@ TEST(config_keys, each_key_has_a_member_of_its_own) {
                                          "true",
                                          "false",
                                          "latest",
-                                         "fixed"};
+                                         "fixed",
+                                         "legacy"};
   for (const auto& key : every_key()) {
     auto config = with_one_of_each();
     const auto before = config;

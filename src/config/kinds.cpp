@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <boost/asio/ip/address.hpp>
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
 
@@ -59,6 +60,25 @@ Result<std::chrono::milliseconds> Duration::parse(std::string_view text) const {
     return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(text))));
   }
   return value;
+}
+
+Result<ListenAddress> ListenAt::parse(std::string_view text) const {
+  const auto refuse = [&] { return fail(bad_value(fmt::format("expected {}, got {}", type(), quote(text)))); };
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) return refuse();
+  auto host = text.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.starts_with('[') && host.ends_with(']');
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  const auto port = Number<std::uint16_t>{1, 65535}.parse(text.substr(colon + 1));
+  boost::system::error_code no_address;
+  const auto address = boost::asio::ip::make_address(std::string(host), no_address);
+  const bool good_host = no_address ? host == "localhost" && !bracketed : address.is_v6() == bracketed;
+  if (!port || !good_host) return refuse();
+  return ListenAddress{std::string(host), *port};
+}
+
+std::string ListenAt::print(const ListenAddress& value) const {
+  return fmt::format(fmt::runtime(value.host.contains(':') ? "[{}]:{}" : "{}:{}"), value.host, value.port);
 }
 
 Result<Secret> SecretText::parse(std::string_view text) const {

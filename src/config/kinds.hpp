@@ -116,6 +116,13 @@ struct Choice {
 template <class Enum, std::size_t N>
 Choice(const std::pair<std::string_view, Enum> (&)[N]) -> Choice<Enum, N>;
 
+// "127.0.0.1:9464", "[::1]:9464", "localhost:9464"
+struct ListenAt {
+  Result<ListenAddress> parse(std::string_view text) const;
+  std::string print(const ListenAddress& value) const;
+  std::string type() const { return "an address and a port such as 127.0.0.1:9464 or [::]:9464"; }
+};
+
 // A secret: never quoted in an error, never printed.
 struct SecretText {
   Result<Secret> parse(std::string_view text) const;

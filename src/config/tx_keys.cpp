@@ -11,9 +11,11 @@ namespace {
 using namespace std::chrono_literals;
 using tx::ChainOptions;
 using tx::ConfirmationOptions;
+using tx::FeeCeiling;
 using tx::FeeOptions;
 using tx::LeaseOptions;
 using tx::LeaseTimes;
+using tx::LimitOptions;
 using tx::NonceOptions;
 using tx::ResubmitOptions;
 using tx::RpcOptions;
@@ -24,8 +26,11 @@ constexpr Choice<tx::NonceQuery, 2> kNonceQuery{
     {{{"pending", tx::NonceQuery::kPending}, {"latest", tx::NonceQuery::kLatest}}}};
 constexpr Choice<FeePolicyName, 2> kFeePolicy{
     {{{"dynamic", FeePolicyName::kDynamic}, {"fixed", FeePolicyName::kFixed}}}};
+constexpr Choice<tx::FeeKind, 3> kFeeKind{
+    {{{"auto", tx::FeeKind::kUnknown}, {"dynamic", tx::FeeKind::kDynamic}, {"legacy", tx::FeeKind::kLegacy}}}};
 constexpr Number<std::int64_t> kWindow{0, 100'000};
 constexpr Number<std::int64_t> kChainId{1, std::numeric_limits<std::int64_t>::max()};
+constexpr Number<std::uint64_t> kLimit{0, std::numeric_limits<std::int64_t>::max()};
 constexpr Duration kSomeTime{1ms, 30 * 24h};
 
 // The keys of a chain's options, written once for both uses: for all chains together, and in each chain's entry, where
@@ -41,7 +46,9 @@ class TuningKeys {
     nonces();
     sending();
     fees();
+    limits();
     window();
+    endpoints();
     scanner();
     return std::move(keys_);
   }
@@ -92,12 +99,36 @@ class TuningKeys {
         &FeeOptions::base_fee_multiplier);
     add("fees.min_tip", Wei{}, "Dynamic: the least tip per gas to offer.", kSection, &FeeOptions::min_tip);
     add("fees.max_tip", Wei{}, "Dynamic: the highest tip per gas to offer.", kSection, &FeeOptions::max_tip);
+    add("fees.kind", kFeeKind,
+        "Whether the chain has a base fee (dynamic) or not (legacy); auto learns it from the first block.", kSection,
+        &FeeOptions::kind);
+    add("fees.max_fee_per_gas", Optional{Wei{}},
+        "The most to offer per gas. While the chain asks more, a transaction waits.", kSection, &FeeOptions::ceiling,
+        &FeeCeiling::max_fee_per_gas);
+    add("fees.max_total_fee", Optional{Wei{}},
+        "The most that the fees of a transaction may cost: its gas limit times the offered fee per gas.", kSection,
+        &FeeOptions::ceiling, &FeeCeiling::max_total_fee);
+    add("fees.fill_rejected", Boolean{},
+        "Cancel a transaction that can never be sent while later ones wait behind it, as an operator would.", kSection,
+        &FeeOptions::fill_rejected);
     add_tuning("fees.fixed.gas_price", Optional{Wei{}}, "Fixed: price per gas, for legacy transactions.",
                &ChainTuning::fixed_fees, &FixedFees::gas_price);
     add_tuning("fees.fixed.max_fee_per_gas", Optional{Wei{}}, "Fixed: cap per gas, together with the tip.",
                &ChainTuning::fixed_fees, &FixedFees::max_fee_per_gas);
     add_tuning("fees.fixed.max_priority_fee_per_gas", Optional{Wei{}}, "Fixed: tip per gas, together with the cap.",
                &ChainTuning::fixed_fees, &FixedFees::max_priority_fee_per_gas);
+  }
+
+  void limits() {
+    constexpr auto kSection = &ChainOptions::limits;
+    add("limits.max_gas", kLimit, "Refuse transactions with more gas (EIP-7825); 0 is no limit.", kSection,
+        &LimitOptions::max_gas);
+    add("limits.max_initcode_bytes", kLimit,
+        "Refuse transactions that create a contract with more data (EIP-3860); 0 is no limit.", kSection,
+        &LimitOptions::max_initcode_bytes);
+    add("limits.max_tx_bytes", kLimit,
+        "Refuse transactions that are larger than what nodes accept into their pools; 0 is no limit.", kSection,
+        &LimitOptions::max_tx_bytes);
   }
 
   void window() {
@@ -107,6 +138,12 @@ class TuningKeys {
         &ChainOptions::max_in_flight);
     add(section + "shared", Boolean{},
         "Other programs use the signers' keys too, so they may use nonces without Fencepost.", &ChainOptions::shared);
+  }
+
+  void endpoints() {
+    add_tuning("rpc.batch_size", Count{1, 10'000},
+               "Most JSON-RPC calls in one request to an endpoint; one that refuses a batch gets smaller ones.",
+               &ChainTuning::batch_size);
   }
 
   void scanner() {
@@ -158,7 +195,7 @@ std::vector<Key> own_keys() {
       key("tx.forwarding", at(&Config::tx, &TxOptions::forwarding), Boolean{},
           "Forward a request to the node that leads its signer; if false, refuse it with 409."),
       key("tx.forward_timeout", at(&Config::tx, &TxOptions::forward_timeout), Duration{1ms, 10min},
-          "How long the leader may take to answer a forwarded request."),
+          "How long a request may look for a leader of its signer and wait for its answer."),
       key("tx.writer_lanes", at(&Config::tx, &TxOptions::writer_lanes), Count{1, 64},
           "Most batches of creates that are written at the same time."),
       key("tx.writer_batch", at(&Config::tx, &TxOptions::writer_batch), Count{1, 10'000}, "Most creates in one batch."),
@@ -215,6 +252,9 @@ std::vector<Key> chain_keys(std::size_t index) {
       key(path("chain_id"), chain(&ChainConfig::chain_id), kChainId, "EIP-155 chain id; every endpoint must agree."),
       key(path("rpc_urls"), chain(&ChainConfig::rpc_urls), SecretUrls{},
           "JSON-RPC endpoints, the preferred one first."),
+      key(path("submit_urls"), chain(&ChainConfig::submit_urls), SecretUrls{},
+          "Where to send transactions, such as private relays, in place of rpc_urls; everything else is read from "
+          "rpc_urls."),
       key(path("poll_interval"), chain(&ChainConfig::poll_interval), Duration{10ms, 1h},
           "How often to ask for a new block."),
       key(path("explorer_url"), chain(&ChainConfig::explorer_url), Url{"http", "https"},
@@ -237,6 +277,11 @@ std::vector<Key> signer_keys(std::size_t index) {
           "For this signer, in place of the chain's."),
       key(path("shared"), signer(&SignerConfig::options, &SignerOptions::shared), Optional{Boolean{}},
           "For this signer, in place of the chain's."),
+      key(path("max_fee_per_gas"),
+          signer(&SignerConfig::options, &SignerOptions::ceiling, &FeeCeiling::max_fee_per_gas), Optional{Wei{}},
+          "For this signer, if it is below the chain's fees.max_fee_per_gas."),
+      key(path("max_total_fee"), signer(&SignerConfig::options, &SignerOptions::ceiling, &FeeCeiling::max_total_fee),
+          Optional{Wei{}}, "For this signer, if it is below the chain's fees.max_total_fee."),
   };
 }
 

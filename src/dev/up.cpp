@@ -1,6 +1,7 @@
 #include "dev/up.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -11,7 +12,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "evm/keys/dev_accounts.hpp"
 #include "http/uri.hpp"
 #include "node/node.hpp"
 #include "pg/embedded_cluster.hpp"
@@ -22,6 +22,7 @@
 #include "dev/dev_key.hpp"
 #include "dev/up_config.hpp"
 #include "dev/up_json.hpp"
+#include "dev/up_settings.hpp"
 #include "dev/welcome.hpp"
 
 namespace fencepost {
@@ -83,6 +84,13 @@ class Announcement {
  private:
   fs::path file_;
 };
+
+// Absolute, so that commands in other directories find it; empty: none.
+std::string config_file_of(const UpOptions& options) {
+  auto file = options.config_file;
+  if (const char* variable = std::getenv("FENCEPOST_CONFIG"); file.empty() && variable != nullptr) file = variable;
+  return file.empty() ? file : fs::absolute(file).string();
+}
 
 Result<std::unique_ptr<pg::EmbeddedCluster>> start_cluster(const fs::path& data_dir) {
   Step step("starting PostgreSQL");
@@ -152,19 +160,17 @@ Result<void> run(const UpOptions& options, const fs::path& data_dir) {
     parts.chain_url = chain->rpc_url();
     parts.chain_id = static_cast<std::int64_t>(chain->chain_id());
   }
-  auto config = load_command_config(up_config(options.config_file, parts), {"database.dsn"});
+  const UpSettings settings{.from = up_config(config_file_of(options), parts), .dev_chain = chain != nullptr};
+  const auto config = load_up_config(settings);
   if (!config) return fail(config.error());
-  if (chain) {
-    config->dev = true;
-    for (const auto& account : evm::dev_accounts()) config->keystore.dev_keys.emplace_back(account.private_key);
-  }
   auto key = read_or_make_dev_key(data_dir / "dev-api-key");
   if (!key) return fail(key.error());
 
   Announcement announcement(data_dir);
   const auto on_ready = [&](std::uint16_t port) {
     const auto& first = config->chains.front();
-    announcement.publish({.url = http::local_url(config->http.host, port),
+    const auto scheme = config->http.tls_certificate_path.empty() ? "http" : "https";
+    announcement.publish({.url = http::local_url(config->http.host, port, scheme),
                           .api_key = *key,
                           .rpc_url = chain ? chain->rpc_url() : std::string(first.rpc_urls.front().reveal()),
                           .chain_id = first.chain_id,
@@ -175,7 +181,8 @@ Result<void> run(const UpOptions& options, const fs::path& data_dir) {
                           .log_file = log_file,
                           .mail_dir = parts.mail_dir,
                           .program = options.program,
-                          .data_dir_flag = data_dir_flag(options.data_dir, fs::current_path())});
+                          .data_dir_flag = data_dir_flag(options.data_dir, fs::current_path()),
+                          .settings = settings_json(settings, *config)});
   };
   const auto abandon = [&] { announcement.withdraw(); };
   const auto outcome = run_beside(

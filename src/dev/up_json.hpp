@@ -1,6 +1,7 @@
 // How commands find a running `fencepost up`: by the file that it keeps in its data directory while it runs.
 //
-//   {"url": …, "apiKey": …, "rpcUrl": …, "chainId": …, "signers": […], "dsn": …, "pid": …}
+//   {"url": …, "apiKey": …, "rpcUrl": …, "chainId": …, "signers": […], "dsn": …, "pid": …,
+//    "startTicks": …, "settings": …, "config": …}
 #pragma once
 
 #include <filesystem>

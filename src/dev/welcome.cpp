@@ -9,22 +9,15 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/text.hpp"
 #include "node/system_routes.hpp"
+#include "runtime/leftover_process.hpp"
 
 namespace fencepost {
 namespace {
 
 namespace fs = std::filesystem;
 namespace json = boost::json;
-
-// Quotes the text as one shell word if necessary.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,=";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 }  // namespace
 
@@ -65,13 +58,16 @@ std::string welcome(const UpFacts& facts) {
 }
 
 std::string up_json(const UpFacts& facts) {
-  const json::object out{{"url", facts.url},
-                         {"apiKey", std::string(facts.api_key.reveal())},
-                         {"rpcUrl", facts.rpc_url},
-                         {"chainId", facts.chain_id},
-                         {"signers", json::array(facts.signers.begin(), facts.signers.end())},
-                         {"dsn", facts.dsn},
-                         {"pid", static_cast<std::int64_t>(::getpid())}};
+  const auto process = process_info(::getpid());
+  json::object out{{"url", facts.url},
+                   {"apiKey", std::string(facts.api_key.reveal())},
+                   {"rpcUrl", facts.rpc_url},
+                   {"chainId", facts.chain_id},
+                   {"signers", json::array(facts.signers.begin(), facts.signers.end())},
+                   {"dsn", facts.dsn},
+                   {"pid", static_cast<std::int64_t>(::getpid())},
+                   {"startTicks", process ? process->start_ticks : 0}};
+  for (const auto& member : facts.settings) out[member.key()] = member.value();
   return json::serialize(out) + "\n";
 }
 

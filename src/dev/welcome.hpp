@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <boost/json/object.hpp>
+
 #include "base/secret.hpp"
 
 namespace fencepost {
@@ -25,6 +27,8 @@ struct UpFacts {
   // For commands that work when pasted in the user's working directory.
   std::string program = "fencepost";  // the name by which the user starts it: "./fp"
   std::string data_dir_flag;          // " --data-dir x"; empty: commands find the directory without it
+  // What the node runs with, as settings_json returns it.
+  boost::json::object settings = {};
 };
 
 std::string welcome(const UpFacts& facts);

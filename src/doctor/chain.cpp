@@ -23,6 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStaleAfter = 5min;
+constexpr auto kBehindAfter = 1min;
+constexpr std::string_view kMethodNotFound = "-32601";
 
 struct Cause {
   std::string_view code;  // of the error inside `rpc_unavailable`
@@ -75,7 +77,8 @@ bool is_right(const ChainConfig& chain, const EndpointFacts& endpoint) {
   return !endpoint.failure && endpoint.chain_id == static_cast<std::uint64_t>(chain.chain_id);
 }
 
-Finding assess_endpoint(const ChainConfig& chain, const EndpointFacts& endpoint, bool others_serve, TimePoint now) {
+Finding assess_endpoint(const ChainConfig& chain, const EndpointFacts& endpoint, bool others_serve, TimePoint newest,
+                        TimePoint now) {
   const auto check = chain_check_name(chain);
   if (endpoint.failure) {
     auto detail = fmt::format("{}: {}", endpoint.url, reason_of(*endpoint.failure));
@@ -84,11 +87,21 @@ Finding assess_endpoint(const ChainConfig& chain, const EndpointFacts& endpoint,
   }
   if (!is_right(chain, endpoint)) {
     return failed(check, fmt::format("{} is on chain {}, not {}", endpoint.url, endpoint.chain_id, chain.chain_id),
-                  "correct chain_id or the URL in rpc_urls");
+                  fmt::format("correct chain_id or the URL in {}", endpoint.submits ? "submit_urls" : "rpc_urls"));
+  }
+  if (endpoint.submits) {
+    return passed(check, fmt::format("{}, for transactions, {}", endpoint.url,
+                                     endpoint.has_chain_id ? fmt::format("chain id {}", endpoint.chain_id)
+                                                           : "does not tell its chain id"));
   }
   const auto age = std::max(std::chrono::floor<std::chrono::seconds>(now - endpoint.block_time), 0s);
   auto detail =
       fmt::format("{}, chain id {}, block {}, {} old", endpoint.url, endpoint.chain_id, endpoint.block, age_text(age));
+  if (newest - endpoint.block_time >= kBehindAfter) {
+    const auto lag = std::chrono::floor<std::chrono::seconds>(newest - endpoint.block_time);
+    return warned(check, fmt::format("{}, {} behind another endpoint", detail, age_text(lag)),
+                  "check whether the node is still syncing or has lost its peers; it is used only when others fail");
+  }
   if (age < kStaleAfter) return passed(check, std::move(detail));
   return warned(check, std::move(detail), "check whether the node is still syncing or has lost its peers");
 }
@@ -139,10 +152,28 @@ awaitable<EndpointFacts> ask_endpoint(evm::JsonRpcClient& rpc, std::size_t index
   co_return facts;
 }
 
+awaitable<EndpointFacts> ask_relay(evm::JsonRpcClient& rpc, std::size_t index, std::string url,
+                                   std::uint64_t expected) {
+  EndpointFacts facts{.url = std::move(url), .failure = {}, .submits = true};
+  evm::RpcCallOptions only_this;
+  only_this.endpoint = index;
+  const auto id = co_await rpc.chain_id(only_this);
+  if (id) {
+    facts.chain_id = *id;
+  } else if (context_of(id.error(), "rpcCode") == kMethodNotFound) {
+    facts.chain_id = expected;
+    facts.has_chain_id = false;
+  } else {
+    facts.failure = id.error();
+  }
+  co_return facts;
+}
+
 awaitable<std::vector<EndpointFacts>> ask_endpoints(const ChainConfig& chain, std::chrono::milliseconds timeout) {
   std::vector<std::string> urls;
-  urls.reserve(chain.rpc_urls.size());
+  urls.reserve(chain.rpc_urls.size() + chain.submit_urls.size());
   for (const auto& url : chain.rpc_urls) urls.emplace_back(url.reveal());
+  for (const auto& url : chain.submit_urls) urls.emplace_back(url.reveal());
   const auto executor = co_await this_executor();
   http::Client http(executor, {.connect_timeout = timeout, .total_timeout = timeout});
   const SystemClock clock;
@@ -151,8 +182,11 @@ awaitable<std::vector<EndpointFacts>> ask_endpoints(const ChainConfig& chain, st
   evm::JsonRpcClient rpc(http, urls, {.timeout = timeout}, clock, random, metrics);
   std::vector<EndpointFacts> out;
   for (std::size_t i = 0; i < urls.size(); ++i) {
-    auto facts = co_await ask_endpoint(rpc, i, public_part(urls[i]));
-    out.push_back(std::move(facts));
+    if (i < chain.rpc_urls.size()) {
+      out.push_back(co_await ask_endpoint(rpc, i, public_part(urls[i])));
+    } else {
+      out.push_back(co_await ask_relay(rpc, i, public_part(urls[i]), static_cast<std::uint64_t>(chain.chain_id)));
+    }
   }
   co_return out;
 }
@@ -164,9 +198,19 @@ std::string chain_check_name(const ChainConfig& chain) {
 }
 
 Findings assess_chain(const ChainConfig& chain, const std::vector<EndpointFacts>& endpoints, TimePoint now) {
-  const bool served = std::ranges::any_of(endpoints, [&](const auto& endpoint) { return is_right(chain, endpoint); });
+  // Reads and broadcasts are served by different endpoints where there are relays.
+  const auto serves = [&](bool submits) {
+    return std::ranges::any_of(
+        endpoints, [&](const auto& endpoint) { return endpoint.submits == submits && is_right(chain, endpoint); });
+  };
+  TimePoint newest{};
+  for (const auto& endpoint : endpoints) {
+    if (is_right(chain, endpoint)) newest = std::max(newest, endpoint.block_time);
+  }
   Findings findings;
-  for (const auto& endpoint : endpoints) findings.push_back(assess_endpoint(chain, endpoint, served, now));
+  for (const auto& endpoint : endpoints) {
+    findings.push_back(assess_endpoint(chain, endpoint, serves(endpoint.submits), newest, now));
+  }
   return findings;
 }
 

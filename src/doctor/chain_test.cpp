@@ -42,6 +42,25 @@ TEST(doctor_chain, an_old_block_is_a_warning) {
   EXPECT_NE(stale.fix.find("syncing"), std::string::npos);
 }
 
+TEST(doctor_chain, an_endpoint_far_behind_another_is_a_warning) {
+  const auto findings = assess_chain(dev_chain(), {good("http://a", 90s), good("http://b", 20s)}, kNow);
+  EXPECT_EQ(findings[0].status, Status::kWarn);
+  EXPECT_EQ(findings[0].detail, "http://a, chain id 31337, block 120, 90 s old, 70 s behind another endpoint");
+  EXPECT_EQ(findings[1].status, Status::kOk);
+}
+
+TEST(doctor_chain, a_relay_is_judged_by_its_chain_alone) {
+  const EndpointFacts relay{.url = "http://r", .failure = {}, .chain_id = 31337, .submits = true};
+  const EndpointFacts silent_relay{
+      .url = "http://s", .failure = {}, .chain_id = 31337, .submits = true, .has_chain_id = false};
+  const EndpointFacts wrong{.url = "http://w", .failure = {}, .chain_id = 1, .submits = true};
+  const auto findings = assess_chain(dev_chain(), {good("http://a"), relay, silent_relay, wrong}, kNow);
+  EXPECT_EQ(findings[1], passed("chain dev", "http://r, for transactions, chain id 31337"));
+  EXPECT_EQ(findings[2], passed("chain dev", "http://s, for transactions, does not tell its chain id"));
+  EXPECT_EQ(findings[3],
+            failed("chain dev", "http://w is on chain 1, not 31337", "correct chain_id or the URL in submit_urls"));
+}
+
 TEST(doctor_chain, another_chain_is_a_failure_even_beside_a_good_endpoint) {
   auto wrong = good("http://b");
   wrong.chain_id = 1;

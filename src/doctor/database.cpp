@@ -115,6 +115,12 @@ void add_schema_failures(const DatabaseFacts& facts, Findings& out) {
     out.push_back(failed(kCheck, fmt::format("role {} may not {} on table {}", role, rights, table),
                          fmt::format("GRANT {} ON {} TO {}", rights, table, role)));
   }
+  if (!facts.economy.usable) {
+    out.push_back(failed(
+        kCheck, fmt::format("role {} may not use all of schema economy", role),
+        fmt::format("as the owner of the schema: SELECT economy._grant_rights(); GRANT fencepost_economy_node TO {}",
+                    role)));
+  }
 }
 
 // A migration history that does not match this build. Missing rights to read it are reported by the rights check.
@@ -159,6 +165,15 @@ void add_warnings(const DatabaseFacts& facts, std::size_t needed, Findings& out)
   if (facts.notification_queue > kFullQueue) {
     out.push_back(warned(kCheck, fmt::format("the notification queue is {:.0f} % full", facts.notification_queue * 100),
                          "end the listening session that has a long transaction open (see pg_stat_activity)"));
+  }
+  for (const auto& writer : facts.economy.writers) {
+    const auto role = sql_identifier(writer);
+    out.push_back(
+        warned(kCheck, fmt::format("role {} may change balances in schema economy by hand", role),
+               fmt::format(
+                   "REVOKE ALL ON ALL TABLES IN SCHEMA economy FROM {0}; REVOKE ALL ON ALL FUNCTIONS IN SCHEMA economy "
+                   "FROM {0}; GRANT fencepost_economy_user TO {0}",
+                   role)));
   }
   if (!facts.fsync || !facts.synchronous_commit) {
     out.push_back(warned(

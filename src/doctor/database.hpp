@@ -25,6 +25,12 @@ struct TableRights {
   std::vector<std::string> missing;  // of SELECT, INSERT, UPDATE, DELETE
 };
 
+// Of schema economy. A node that does not own it needs what the role fencepost_economy_node has.
+struct EconomyRights {
+  bool usable = true;                // the role has all of these
+  std::vector<std::string> writers;  // other roles that were granted to change its tables by hand
+};
+
 struct DatabaseFacts {
   int version_num = 0;  // 150020
   std::string version;  // "15.20"
@@ -33,8 +39,9 @@ struct DatabaseFacts {
   std::string role;
   std::optional<std::string> schema;  // none: no schema of the search_path exists or may be used
   bool may_create = false;            // in that schema
-  std::vector<TableRights> tables;    // Fencepost's tables that exist
-  std::optional<Error> migrations;    // the error of pg::check_migrations; none: the schema is current
+  std::vector<TableRights> tables;    // Fencepost's tables that exist, apart from schema economy
+  EconomyRights economy;
+  std::optional<Error> migrations;  // the error of pg::check_migrations; none: the schema is current
   std::string newest_migration;
   std::chrono::microseconds clock_ahead{0};        // by how much the database's clock is ahead of ours
   std::chrono::microseconds clock_uncertainty{0};  // half of the round trip

@@ -11,6 +11,7 @@
 #include "runtime/async.hpp"
 #include "runtime/runtime.hpp"
 #include "tests/support/postgres.hpp"
+#include "tests/support/role.hpp"
 #include "tests/support/tcp_proxy.hpp"
 
 #include "doctor/database_probe.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using asio::ip::tcp;
+using test::Role;
 using test::Template;
 using test::TestDatabase;
 
@@ -47,21 +49,10 @@ Finding no_fsync() {
                 "turn it on before value moves through this database");
 }
 
-// A role of one test, without any rights.
-class Role {
- public:
-  explicit Role(const TestDatabase& db) : db_(db), name_("role_of_" + db.name()) { db.exec("CREATE ROLE " + name_); }
-  ~Role() { db_.exec(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", name_)); }
-  Role(const Role&) = delete;
-  Role& operator=(const Role&) = delete;
-
-  const std::string& name() const { return name_; }
-  std::string dsn() const { return db_.dsn() + "&options=-crole%3D" + name_; }
-
- private:
-  const TestDatabase& db_;
-  std::string name_;
-};
+// What docs/transfers.md asks for a node that does not own schema economy.
+void grant_economy(const TestDatabase& db, const Role& role) {
+  db.exec("GRANT fencepost_economy_node TO " + role.name());
+}
 
 TEST(doctor_database, a_migrated_database_passes) {
   const TestDatabase db(Template::kMigrated);
@@ -97,9 +88,10 @@ TEST(doctor_database, a_month_that_is_older_than_the_retention_is_a_warning) {
 TEST(doctor_database, a_role_that_cannot_change_the_log_passes) {
   const TestDatabase db(Template::kMigrated);
   const Role role(db);
+  grant_economy(db, role);
   db.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO " + role.name());
   db.exec("REVOKE UPDATE, DELETE ON event FROM " + role.name());
-  const auto findings = check(role.dsn());
+  const auto findings = check(role.dsn_as());
   EXPECT_FALSE(any_failed(findings)) << text_of(findings);
 }
 
@@ -147,7 +139,7 @@ TEST(doctor_database, a_role_that_may_only_read_fails_with_the_table_and_the_gra
   const TestDatabase db(Template::kMigrated);
   const Role role(db);
   db.exec("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + role.name());
-  const auto findings = check(role.dsn());
+  const auto findings = check(role.dsn_as());
   EXPECT_EQ(findings[0],
             failed("database", fmt::format("role \"{}\" may not INSERT, UPDATE, DELETE on table api_key", role.name()),
                    fmt::format("GRANT INSERT, UPDATE, DELETE ON api_key TO \"{}\"", role.name())))
@@ -158,22 +150,63 @@ TEST(doctor_database, a_role_that_may_only_read_fails_with_the_table_and_the_gra
 TEST(doctor_database, a_role_with_just_the_rights_of_a_node_passes) {
   const TestDatabase db(Template::kMigrated);
   const Role role(db);
+  grant_economy(db, role);
   db.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO " + role.name());
   db.exec("REVOKE INSERT, UPDATE, DELETE ON schema_migration FROM " + role.name());
-  const auto findings = check(role.dsn());
+  const auto findings = check(role.dsn_as());
   EXPECT_FALSE(any_failed(findings)) << text_of(findings);
 
   // Every node runs this when it starts.
-  pg::Connector connector({.dsn = Secret(role.dsn()), .application_name = "test"});
+  pg::Connector connector({.dsn = Secret(role.dsn_as()), .application_name = "test"});
   const auto applied = run_blocking(pg::migrate(connector, pg::embedded_migrations()));
   ASSERT_TRUE(applied) << applied.error().to_string();
   EXPECT_TRUE(applied->empty());
 }
 
+TEST(doctor_database, a_node_needs_the_functions_of_the_economy) {
+  const TestDatabase db(Template::kMigrated);
+  const Role role(db);
+  db.exec("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO " + role.name());
+  grant_economy(db, role);
+  for (const auto* right :
+       {"EXECUTE ON FUNCTION economy.fn_process_due", "SELECT ON economy.transfer_work", "USAGE ON SCHEMA economy"}) {
+    db.exec(fmt::format("REVOKE {} FROM fencepost_economy_node", right));
+    const auto findings = check(role.dsn_as());
+    EXPECT_EQ(findings[0].detail, fmt::format("role \"{}\" may not use all of schema economy", role.name())) << right;
+    db.exec(findings[0].fix.substr(findings[0].fix.find("SELECT")));
+    EXPECT_FALSE(any_failed(check(role.dsn_as()))) << right;
+  }
+}
+
+TEST(doctor_database, names_roles_that_may_write_balances) {
+  const TestDatabase db(Template::kMigrated);
+  const Role role(db);
+  db.exec("GRANT INSERT ON economy.pending_transfers TO " + role.name());
+  EXPECT_EQ(text_of(check(db.dsn())).find(role.name()), std::string::npos);
+  db.exec("GRANT UPDATE ON economy.accounts TO " + role.name());
+  const auto findings = check(db.dsn());
+  EXPECT_NE(text_of(findings).find(fmt::format("role \"{}\" may change balances", role.name())), std::string::npos)
+      << text_of(findings);
+  // What a role with the grants of earlier versions has after the migration.
+  db.exec("GRANT USAGE ON SCHEMA economy TO " + role.name());
+  db.exec(fmt::format("SELECT economy._grant_calls('{}', 'fencepost_economy_node')", role.name()));
+  db.exec("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA economy TO " + role.name());
+  const auto finding = std::ranges::find_if(findings, [&](const auto& f) { return f.detail.contains(role.name()); });
+  db.exec(finding->fix);
+  EXPECT_EQ(text_of(check(db.dsn())).find(role.name()), std::string::npos);
+  constexpr auto kMay =
+      "SELECT has_function_privilege('{}', p.oid, 'EXECUTE') FROM pg_proc AS p WHERE p.proname = '{}'";
+  EXPECT_EQ(db.exec(fmt::format(kMay, role.name(), "fn_mint")), "f");
+  EXPECT_EQ(db.exec(fmt::format(kMay, role.name(), "fn_create_pending_transfer")), "t");
+
+  db.exec("GRANT EXECUTE ON FUNCTION economy._issue TO " + role.name());
+  EXPECT_NE(text_of(check(db.dsn())).find(role.name()), std::string::npos);
+}
+
 TEST(doctor_database, a_role_without_rights_gets_a_finding_for_every_table) {
   const TestDatabase db(Template::kMigrated);
   const Role role(db);
-  const auto findings = check(role.dsn());
+  const auto findings = check(role.dsn_as());
   EXPECT_NE(text_of(findings).find("may not SELECT on table schema_migration"), std::string::npos) << text_of(findings);
   EXPECT_NE(text_of(findings).find("may not SELECT, INSERT, UPDATE, DELETE on table api_key"), std::string::npos);
 }
@@ -182,7 +215,7 @@ TEST(doctor_database, a_role_that_cannot_migrate_fails_while_migrations_are_pend
   const TestDatabase db;
   db.exec("REVOKE CREATE ON SCHEMA public FROM PUBLIC");
   const Role role(db);
-  const auto findings = check(role.dsn());
+  const auto findings = check(role.dsn_as());
   EXPECT_EQ(findings[0].status, Status::kFail);
   EXPECT_NE(findings[0].detail.find("may not create tables in schema \"public\""), std::string::npos)
       << text_of(findings);
@@ -192,7 +225,7 @@ TEST(doctor_database, a_role_without_any_schema_fails) {
   const TestDatabase db;
   db.exec("REVOKE ALL ON SCHEMA public FROM PUBLIC");
   const Role role(db);
-  const auto findings = check(role.dsn());
+  const auto findings = check(role.dsn_as());
   EXPECT_NE(findings[0].detail.find("can use no schema of its search_path"), std::string::npos) << text_of(findings);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "node/database_session.hpp"
+#include "pg/array.hpp"
 #include "pg/error.hpp"
 #include "pg/listener.hpp"
 #include "pg/migrations.hpp"
@@ -53,6 +54,41 @@ constexpr pg::Statement kTableRights{"doctor_table_rights", R"(
          NOT has_table_privilege(to_regclass(t.name), 'DELETE') AS no_delete
     FROM unnest($1::text[]) AS t(name)
    WHERE to_regclass(t.name) IS NOT NULL)"};
+
+// No row: the schema is not there yet. Inserting into pending_transfers is the right of each role that may pay.
+constexpr pg::Statement kEconomyRights{"doctor_economy_rights", R"(
+  SELECT has_schema_privilege(n.oid, 'USAGE')
+         AND NOT EXISTS (SELECT FROM pg_class AS c
+                          WHERE c.relnamespace = n.oid
+                            AND c.relname IN ('pending_transfers', 'transfer_status', 'transfer_denials', 'accounts',
+                                              'transactions', 'entries', 'guild_settings', 'operations', 'transfer_work')
+                            AND NOT has_table_privilege(c.oid, 'SELECT'))
+         AND NOT EXISTS (SELECT FROM pg_proc AS p
+                          WHERE p.pronamespace = n.oid
+                            AND p.proowner = n.nspowner
+                            AND (p.proname LIKE 'fn\_%' OR p.proname = '_lane_class')
+                            AND NOT has_function_privilege(p.oid, 'EXECUTE')) AS usable,
+         ARRAY(SELECT g.rolname::text
+                 FROM pg_class AS c
+                CROSS JOIN aclexplode(c.relacl) AS a
+                 JOIN pg_roles AS g ON g.oid = a.grantee
+                WHERE c.relnamespace = n.oid
+                  AND c.relkind = 'r'
+                  AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
+                  AND a.grantee <> c.relowner
+                  AND NOT (a.privilege_type = 'INSERT' AND c.relname = 'pending_transfers')
+                UNION
+               SELECT g.rolname::text
+                 FROM pg_proc AS p
+                CROSS JOIN aclexplode(p.proacl) AS a
+                 JOIN pg_roles AS g ON g.oid = a.grantee
+                WHERE p.pronamespace = n.oid
+                  AND p.proname LIKE '\_%'
+                  AND p.proname <> '_lane_class'
+                  AND a.grantee <> p.proowner
+                ORDER BY 1) AS writers
+    FROM pg_namespace AS n
+   WHERE n.nspname = 'economy')"};
 
 constexpr pg::Statement kClock{"doctor_clock", "SELECT clock_timestamp()"};
 
@@ -133,6 +169,10 @@ awaitable<DatabaseFacts> gather(pg::Pool& pool, std::chrono::milliseconds retent
   const bool migrating = facts.migrations && facts.migrations->code == "migrations_pending";
   const auto rights = co_await pool.query(kTableRights, our_tables());
   for (const auto row : rights) facts.tables.push_back(read_rights(row, migrating));
+  const auto economy = co_await pool.query(kEconomyRights);
+  for (const auto row : economy) {
+    facts.economy = {row.get<bool>("usable"), pg::get_array<std::string>(row, "writers")};
+  }
   co_await ask_clock(pool, facts);
   if (!facts.migrations) {
     const auto partitions = co_await outbox::list_event_partitions(pool, retention);

@@ -72,6 +72,11 @@ const std::vector<Case> kCases{
        f.tables[0].missing = {"SELECT"};
      },
      Status::kFail, "role \"app\" may not SELECT on table schema_migration", "GRANT SELECT ON schema_migration"},
+    {"economy", [](auto& f) { f.economy.usable = false; }, Status::kFail,
+     "role \"app\" may not use all of schema economy", "GRANT fencepost_economy_node TO \"app\""},
+    {"who writes balances", [](auto& f) { f.economy.writers = {"old"}; }, Status::kWarn,
+     "role \"old\" may change balances in schema economy by hand",
+     "REVOKE ALL ON ALL TABLES IN SCHEMA economy FROM \"old\""},
     {"clock ahead", [](auto& f) { f.clock_ahead = 3200ms; }, Status::kWarn,
      "the database's clock is 3.2 s ahead of this machine's", "time service"},
     {"clock behind", [](auto& f) { f.clock_ahead = -90s; }, Status::kWarn,

@@ -35,6 +35,10 @@ bool any_failed(std::span<const Finding> findings);
 // One line without a trailing newline, the check's name in a column of `check_width`:
 //   FAIL  email    smtp://mail:25: connection refused → check that the mail server is running
 std::string render_line(const Finding& finding, std::size_t check_width);
+// Where the detail begins in such a line, for the lines of a text that is wrapped.
+constexpr std::size_t detail_column(std::size_t check_width) {
+  return 4 + 2 + check_width + 2;
+}
 // [{"check": …, "status": "ok" | "warn" | "fail", "detail": …, "fix": … | null}, …], on one line.
 std::string render_json(std::span<const Finding> findings);
 

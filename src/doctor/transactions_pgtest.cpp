@@ -43,6 +43,26 @@ TEST(doctor_transactions, a_transaction_that_is_nowhere_fails_with_its_id) {
       << finding.detail;
 }
 
+TEST(doctor_transactions, a_signer_that_waits_for_an_operator_fails_with_the_reason) {
+  const TestDatabase db(Template::kMigrated);
+  Config config;
+  config.database.dsn = Secret(db.dsn());
+  config.database.connect_timeout = 2s;
+  EXPECT_EQ(check_transactions(config, 10s).size(), 1U);
+  db.exec(
+      "INSERT INTO signer_lease (chain_id, signer, owner_node, fencing_token, expires_at) "
+      "SELECT 1, '0x' || lpad(i::text, 40, '0'), 'a', 1, now() FROM generate_series(1, 2) AS i");
+  db.exec(
+      "INSERT INTO signer_nonce_cursor (chain_id, signer, next_nonce, needs_reconcile, reconcile_reason, gap_nonce) "
+      "SELECT chain_id, signer, 9, true, r.reason, r.nonce FROM signer_lease "
+      "JOIN (VALUES ('1', 'undone', 7), ('2', NULL, NULL)) AS r(last, reason, nonce) ON right(signer, 1) = r.last");
+  const auto finding = check_transactions(config, 10s).back();
+  EXPECT_EQ(finding.status, Status::kFail);
+  EXPECT_NE(finding.detail.find("1 on chain 1: undone at nonce 7; 0x"), std::string::npos) << finding.detail;
+  EXPECT_NE(finding.detail.find("2 on chain 1: chain_ahead"), std::string::npos) << finding.detail;
+  EXPECT_NE(finding.fix.find("resend"), std::string::npos) << finding.fix;
+}
+
 TEST(doctor_transactions, a_database_that_is_not_migrated_is_not_checked) {
   const TestDatabase db;
   const auto finding = check_of(db.dsn());

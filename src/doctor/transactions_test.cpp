@@ -31,6 +31,25 @@ TEST(doctor_transactions, at_most_five_ids_are_named) {
   EXPECT_EQ(finding.detail.find('g', finding.detail.find("z: 1")), std::string::npos) << finding.detail;
 }
 
+TEST(doctor_transactions, a_signer_that_no_live_node_can_serve_is_a_failure_with_its_reason) {
+  EXPECT_EQ(assess_unled({}), Findings{});
+  std::vector<tx::UnledSigner> unled{{.key = {10, "0xa"}, .reason = "no_key", .transactions = 1204},
+                                     {.key = {137, "0xb"}, .reason = "chain_not_configured", .transactions = 1},
+                                     {.key = {10, "0xc"}, .reason = "no_leader", .transactions = 2}};
+  auto findings = assess_unled(unled);
+  ASSERT_EQ(findings.size(), 3U);
+  EXPECT_EQ(findings[0].status, Status::kFail);
+  EXPECT_EQ(findings[0].detail, "chain 10, signer 0xa: 1,204 open, and no live node has the key (no_key)");
+  EXPECT_EQ(findings[1].detail,
+            "chain 137, signer 0xb: 1 open, and no live node has the chain configured (chain_not_configured)");
+  EXPECT_EQ(findings[2].detail,
+            "chain 10, signer 0xc: 2 open, and no node has taken the lease for over a minute (no_leader)");
+  unled.resize(1'002, unled[0]);
+  findings = assess_unled(unled);
+  ASSERT_EQ(findings.size(), 11U);
+  EXPECT_EQ(findings.back().detail, "992 more signers with 1,194,368 open that no live node can finish");
+}
+
 TEST(doctor_transactions, a_check_that_took_too_long_is_a_warning) {
   const auto part = assess_transactions({.work = {.open = 5, .waiting = 1}, .all_records = false});
   EXPECT_EQ(part.status, Status::kWarn);

@@ -49,7 +49,7 @@ Response batch_answer(std::vector<ItemAnswer> items, std::string_view member, co
 json::object item_error(const Error& error) {
   auto out = json::parse(make_problem(error, "").body).as_object();
   for (const auto* part : {"type", "title", "status", "httpRequestId"}) out.erase(part);
-  if (error.retry_after) out["retryAfter"] = error.retry_after->count();
+  if (const auto delay = retry_after_of(error)) out["retryAfter"] = delay->count();
   return out;
 }
 

@@ -79,6 +79,8 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  Executor executor() const { return executor_; }
+
   // A response with any status is a success. Errors, when there is no response:
   //   bad_url, bad_header   the request cannot be sent as it is
   //   client_busy           too many sends wait for a connection to this origin

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/write.hpp>
-
 #include "http/problem.hpp"
 #include "runtime/log.hpp"
 
@@ -41,9 +39,9 @@ RequestParser::Limits limits_of(const ServerOptions& options) {
 
 Connection::Connection(LoopServer& loop, Socket socket)
     : loop_(loop),
-      socket_(std::move(socket)),
+      stream_(std::move(socket), loop.tls_context()),
       in_(std::max(loop.options().max_header_bytes, kBodyReadSize) + kBodyReadSize) {
-  request_.set_remote(address_of(socket_));
+  request_.set_remote(address_of(stream_.socket()));
 }
 
 void Connection::arm(Phase phase, std::chrono::milliseconds timeout) {
@@ -58,39 +56,51 @@ void Connection::disarm(Phase phase) {
   deadline_ = SteadyTime::max();
 }
 
+// The deadline stays: a cancellation is lost on a TLS read that is between two reads of the socket, so the loop repeats
+// it until the coroutine has noticed.
 void Connection::expire_if_due(SteadyTime now) {
   if (now < deadline_) return;
-  deadline_ = SteadyTime::max();
   expired_ = true;
   boost::system::error_code ignored;  // the socket is closed either way
-  socket_.cancel(ignored);
+  stream_.socket().cancel(ignored);
 }
 
 void Connection::begin_drain() {
   if (phase_ != Phase::kIdle && phase_ != Phase::kStreaming) return;
-  boost::system::error_code ignored;
-  socket_.cancel(ignored);
+  deadline_ = SteadyTime::min();
+  expire_if_due(std::chrono::steady_clock::now());
 }
 
 // False when the client has already disconnected.
 bool Connection::prepare_socket() {
   boost::system::error_code ec;
-  socket_.non_blocking(true, ec);
-  if (!ec) socket_.set_option(asio::ip::tcp::no_delay(true), ec);
+  stream_.socket().non_blocking(true, ec);
+  if (!ec) stream_.socket().set_option(asio::ip::tcp::no_delay(true), ec);
   return !ec;
+}
+
+awaitable<bool> Connection::shake_hands() {
+  if (!stream_.is_tls()) co_return true;
+  arm(Phase::kIdle, loop_.options().header_timeout);
+  const auto ec = co_await stream_.handshake();
+  if (!ec && !expired_) co_return true;
+  loop_.count_failed_handshake();
+  log::debug("TLS handshake failed", {{"remote", request_.remote()}, {"error", ec.message()}});
+  co_return false;
 }
 
 awaitable<> Connection::turn_away(Error error) {
   phase_ = Phase::kClosing;
-  if (!prepare_socket()) co_return;
+  if (!prepare_socket() || !co_await shake_hands()) co_return;
   request_.set_id(loop_.make_request_id());
   append_response(out_, make_problem(error, request_.id()), request_, loop_.date(), false);
   if (co_await flush()) co_await linger();
 }
 
 awaitable<> Connection::run() {
-  if (!prepare_socket()) co_return;
+  if (!prepare_socket() || !co_await shake_hands()) co_return;
   while (co_await serve_one() == Next::kKeepAlive) served_any_ = true;
+  co_await say_goodbye();
 }
 
 // One request and its answer. kClose: the answer is sent, or cannot be sent, and the socket may be closed.
@@ -169,7 +179,7 @@ awaitable<bool> Connection::read_some(std::size_t at_most) {
   }
   if (expired_) co_return false;
   const auto space = in_.prepare(std::min(at_most, in_.max_size() - in_.size()));
-  const auto [ec, n] = co_await socket_.async_read_some(space, use_tuple);
+  const auto [ec, n] = co_await stream_.read_some(space);
   if (ec) co_return false;
   in_.commit(n);
   co_return true;
@@ -245,13 +255,12 @@ awaitable<bool> Connection::flush() {
   std::string_view rest = out_;
   // Fast path: the kernel nearly always accepts all bytes at once.
   boost::system::error_code ec;
-  const auto sent = socket_.write_some(asio::buffer(rest), ec);
-  if (ec && ec != asio::error::would_block) co_return false;
-  rest.remove_prefix(ec ? 0 : sent);
+  rest.remove_prefix(stream_.write_now(rest, ec));
+  if (ec) co_return false;
   while (!rest.empty()) {
     arm(Phase::kWriting, loop_.options().write_timeout);
     const auto slice = asio::buffer(rest.substr(0, kWriteSlice));
-    const auto [error, n] = co_await asio::async_write(socket_, slice, use_tuple);
+    const auto [error, n] = co_await stream_.write(slice);
     if (error || expired_) co_return false;
     rest.remove_prefix(n);
   }
@@ -263,16 +272,22 @@ awaitable<bool> Connection::flush() {
 // Closing a socket with unread bytes makes the kernel reset the connection, and the client may lose the answer.
 // So shut down the sending side and read what the client still sends, up to linger_timeout.
 awaitable<> Connection::linger() {
-  boost::system::error_code ec;
-  socket_.shutdown(Socket::shutdown_send, ec);
-  if (ec) co_return;
+  ended_ = true;
   arm(Phase::kClosing, loop_.options().linger_timeout);
+  co_await stream_.end();
   in_.clear();
   while (!expired_) {
     const auto space = in_.prepare(kBodyReadSize);
-    const auto [error, n] = co_await socket_.async_read_some(space, use_tuple);
+    const auto [error, n] = co_await stream_.socket().async_read_some(space, use_tuple);
     if (error) co_return;
   }
+}
+
+// Plain connections need none: the end of the socket says it all.
+awaitable<> Connection::say_goodbye() {
+  if (ended_ || !stream_.is_tls()) co_return;
+  arm(Phase::kClosing, loop_.options().linger_timeout);
+  co_await stream_.end_now();
 }
 
 }  // namespace fencepost::http

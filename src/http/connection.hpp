@@ -11,6 +11,7 @@
 
 #include "http/loop_server.hpp"
 #include "http/request_parser.hpp"
+#include "http/server_stream.hpp"
 #include "http/sse.hpp"
 
 namespace fencepost::http {
@@ -33,6 +34,7 @@ class Connection final : public ConnectionHook, private StreamChannel {
   enum class Next { kKeepAlive, kClose };
 
   bool prepare_socket();
+  awaitable<bool> shake_hands();
   awaitable<Next> serve_one();
   awaitable<bool> wait_for_first_byte();
   awaitable<bool> read_head();
@@ -57,12 +59,13 @@ class Connection final : public ConnectionHook, private StreamChannel {
   void account(const Response& response);
   awaitable<bool> flush();
   awaitable<> linger();
+  awaitable<> say_goodbye();
 
   void arm(Phase phase, std::chrono::milliseconds timeout);
   void disarm(Phase phase);
 
   LoopServer& loop_;
-  Socket socket_;
+  ServerStream stream_;
   boost::beast::flat_buffer in_;
   std::string out_;
   Request request_;
@@ -71,6 +74,7 @@ class Connection final : public ConnectionHook, private StreamChannel {
   SteadyTime deadline_ = SteadyTime::max();
   bool expired_ = false;
   bool served_any_ = false;
+  bool ended_ = false;  // the client was told that no more bytes will come
   RouteMetrics* metrics_ = nullptr;
   SteadyTime started_{};
 };

@@ -3,6 +3,7 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "base/text.hpp"
 #include "http/connection.hpp"
 #include "http/errors.hpp"
 #include "http/problem.hpp"
@@ -19,12 +20,28 @@ Error to_error(const std::exception_ptr& exception) {
   return error;
 }
 
+// Bodies are read as they come: a compressed one would look like broken JSON.
+bool is_encoded(const Request& request) {
+  const auto encoding = request.header("Content-Encoding");
+  return encoding && !request.body().empty() && !equal_ignoring_case(*encoding, "identity");
+}
+
+Response encoding_refusal(const Request& request) {
+  const auto encoding = request.header("Content-Encoding").value_or("");
+  const auto error =
+      invalid("unsupported_encoding",
+              fmt::format("Content-Encoding {} is not supported; send the body without compression", quote(encoding)))
+          .with("header", "Content-Encoding");
+  return make_problem(415, error, request.id()).with("Accept-Encoding", "identity");
+}
+
 }  // namespace
 
 awaitable<Response> Connection::answer() {
   const auto match = loop_.router().match(request_);
   if (const auto* found = std::get_if<Router::Found>(&match)) {
     metrics_ = &loop_.route_metrics(found->index);
+    if (is_encoded(request_)) co_return encoding_refusal(request_);
     co_return co_await authenticate_and_handle(loop_.router().route(found->index));
   }
   co_return no_route(match);
@@ -117,7 +134,7 @@ awaitable<> Connection::run_stream_function(StreamFunction function, EventStream
 awaitable<> Connection::watch_peer() {
   std::array<char, 512> ignored{};
   for (;;) {
-    const auto [ec, n] = co_await socket_.async_read_some(asio::buffer(ignored), use_tuple);
+    const auto [ec, n] = co_await stream_.read_some(asio::buffer(ignored));
     if (ec) co_return;
   }
 }

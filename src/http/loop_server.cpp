@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "http/connection.hpp"
+#include "http/server_certificate.hpp"
 
 namespace fencepost::http {
 namespace {
@@ -27,11 +28,7 @@ std::uint64_t random_prefix() {
 
 }  // namespace
 
-RouteMetrics::RouteMetrics(Metrics& metrics, std::string route)
-    : metrics_(metrics),
-      route_(std::move(route)),
-      duration_(metrics.latency("http_request_duration_seconds", "Time from a request's last byte to its answer",
-                                {{"route", route_}})) {}
+RouteMetrics::RouteMetrics(Metrics& metrics, std::string route) : metrics_(metrics), route_(std::move(route)) {}
 
 void RouteMetrics::record(Verb verb, unsigned status, std::chrono::steady_clock::duration took) {
   const auto key = (static_cast<std::uint32_t>(verb) << 16) | status;
@@ -43,7 +40,11 @@ void RouteMetrics::record(Verb verb, unsigned status, std::chrono::steady_clock:
     found = counters_.insert(found, {key, &counter});
   }
   found->second->Increment();
-  duration_.Observe(std::chrono::duration<double>(took).count());
+  if (duration_ == nullptr) {
+    duration_ = &metrics_.latency("http_request_duration_seconds", "Time from a request's last byte to its answer",
+                                  {{"route", route_}});
+  }
+  duration_->Observe(std::chrono::duration<double>(took).count());
 }
 
 ConnectionSlot::ConnectionSlot(std::atomic<std::size_t>& open, Metrics::Gauge& gauge) : open_(&open), gauge_(gauge) {
@@ -68,6 +69,7 @@ LoopServer::LoopServer(Executor executor, const ServerOptions& options, const Ro
       authenticator_(authenticator),
       connections_gauge_(metrics.gauge("http_connections", "Connections open")),
       rejected_(metrics.counter("http_connections_rejected_total", "Connections refused because of max_connections")),
+      failed_handshakes_(metrics.counter("http_tls_handshakes_failed_total", "TLS handshakes that failed")),
       tasks_(executor, "http connections", options.max_connections),
       rejections_(executor, "http rejections", kMaxRejections),
       watch_(executor, "http deadlines", 1),
@@ -129,6 +131,10 @@ awaitable<> LoopServer::finish(SteadyTime deadline) {
   co_await tasks_.stop(std::max(left, std::chrono::milliseconds(0)));
   co_await rejections_.stop(std::chrono::milliseconds(0));
   co_await watch_.stop(std::chrono::milliseconds(0));
+}
+
+std::shared_ptr<asio::ssl::context> LoopServer::tls_context() const {
+  return options_.certificate != nullptr ? options_.certificate->context() : nullptr;
 }
 
 std::string LoopServer::make_request_id() {

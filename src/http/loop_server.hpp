@@ -11,22 +11,20 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include "http/message.hpp"
 #include "http/server.hpp"
+#include "http/server_stream.hpp"
 
 namespace fencepost::http {
 
-using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 class Connection;
 using ConnectionHook = boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-// The counters of one route, looked up once and then cached.
+// The metrics of one route, looked up once and then cached.
 class RouteMetrics {
  public:
   RouteMetrics(Metrics& metrics, std::string route);
@@ -35,7 +33,7 @@ class RouteMetrics {
  private:
   Metrics& metrics_;
   std::string route_;
-  Metrics::Histogram& duration_;
+  Metrics::Histogram* duration_ = nullptr;  // made by the first request: most routes are rarely used
   std::vector<std::pair<std::uint32_t, Metrics::Counter*>> counters_;  // by verb and status; a handful
 };
 
@@ -80,6 +78,9 @@ class LoopServer {
   std::string_view date();  // "Sun, 06 Nov 1994 08:49:37 GMT"
   RouteMetrics& route_metrics(std::size_t index) { return route_metrics_[index]; }
   RouteMetrics& unmatched_metrics() { return route_metrics_.back(); }
+  // Null: without TLS.
+  std::shared_ptr<asio::ssl::context> tls_context() const;
+  void count_failed_handshake() { failed_handshakes_.Increment(); }
 
  private:
   awaitable<> serve(Socket socket, ConnectionSlot slot);
@@ -92,6 +93,7 @@ class LoopServer {
   Authenticator* authenticator_;
   Metrics::Gauge& connections_gauge_;
   Metrics::Counter& rejected_;
+  Metrics::Counter& failed_handshakes_;
   std::vector<RouteMetrics> route_metrics_;  // one per route; the last is for requests that match no route
   boost::intrusive::list<Connection, boost::intrusive::base_hook<ConnectionHook>,
                          boost::intrusive::constant_time_size<false>>

@@ -39,7 +39,7 @@ std::string text_of(const boost::json::value& value) {
   return value.is_string() ? std::string(value.get_string()) : boost::json::serialize(value);
 }
 
-std::optional<std::chrono::seconds> retry_after(const ClientResponse& response) {
+std::optional<std::chrono::seconds> retry_after_in(const ClientResponse& response) {
   const auto text = response.header("Retry-After").value_or("");
   std::uint32_t seconds = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -52,6 +52,11 @@ std::optional<std::chrono::seconds> retry_after(const ClientResponse& response) 
 
 unsigned status_of(ErrorKind kind) {
   return std::ranges::find(kStatuses, kind, &std::pair<ErrorKind, unsigned>::first)->second;
+}
+
+std::optional<std::chrono::seconds> retry_after_of(const Error& error) {
+  if (error.retry_after || error.kind != ErrorKind::kUnavailable) return error.retry_after;
+  return std::chrono::seconds(1);
 }
 
 Response make_problem(const Error& error, std::string_view request_id) {
@@ -75,7 +80,7 @@ Response make_problem(unsigned status, const Error& error, std::string_view requ
   }
   auto response = Response::text(status, boost::json::serialize(document), "application/problem+json");
   response.error = error;
-  if (error.retry_after) response.with("Retry-After", std::to_string(error.retry_after->count()));
+  if (const auto delay = retry_after_of(error)) response.with("Retry-After", std::to_string(delay->count()));
   if (status == 401) response.with("WWW-Authenticate", "Bearer");
   return response;
 }
@@ -85,7 +90,7 @@ std::optional<Error> read_problem(const ClientResponse& response) {
   const auto document = parse_json(response.body, response.body.size());
   const auto* object = document ? document->if_object() : nullptr;
   if (object == nullptr || !object->contains("code")) return std::nullopt;
-  Error error{kind_of(response.status), text_of(object->at("code")), {}, {}, retry_after(response), {}};
+  Error error{kind_of(response.status), text_of(object->at("code")), {}, {}, retry_after_in(response), {}};
   error.message = error.code;
   for (const auto& [key, value] : *object) {
     const std::string_view name = key;

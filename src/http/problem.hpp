@@ -6,6 +6,7 @@
 // httpRequestId is the answer's X-Request-Id, not the requestId by which a caller names a transaction.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string_view>
 
@@ -17,7 +18,10 @@ namespace fencepost::http {
 
 unsigned status_of(ErrorKind kind);
 
-// With `Retry-After` when the error has one, and `WWW-Authenticate: Bearer` for 401. An error of kind kInternal is
+// When a client may try again. A 503 always says when: one second unless the error has another delay.
+std::optional<std::chrono::seconds> retry_after_of(const Error& error);
+
+// With `Retry-After` as above, and `WWW-Authenticate: Bearer` for 401. An error of kind kInternal is
 // answered as `internal`: its own code, message and context may reveal too much, so they are only logged, under the
 // request id. Every other code is one of http/error_codes.hpp.
 Response make_problem(const Error& error, std::string_view request_id);

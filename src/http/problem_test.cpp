@@ -4,6 +4,9 @@
 
 #include <boost/json/parse.hpp>
 
+#include "http/batch_answer.hpp"
+#include "http/error_codes.hpp"
+
 namespace fencepost::http {
 namespace {
 
@@ -12,6 +15,17 @@ std::optional<std::string> header(const Response& response, std::string_view nam
     if (key == name) return value;
   }
   return std::nullopt;
+}
+
+// Clients retry a 503 by themselves if it says when.
+TEST(problem, every_503_says_when_to_try_again) {
+  for (const auto& code : error_codes()) {
+    if (code.status != 503) continue;
+    SCOPED_TRACE(code.code);
+    const auto response = make_problem(unavailable(std::string(code.code), "m"), "r");
+    EXPECT_EQ(header(response, "Retry-After"), "1");
+    EXPECT_EQ(item_error(unavailable(std::string(code.code), "m")).at("retryAfter").as_int64(), 1);
+  }
 }
 
 TEST(problem, has_the_error_and_its_context) {
@@ -50,7 +64,7 @@ TEST(problem, every_kind_has_its_status) {
 TEST(problem, says_when_to_retry) {
   const auto response = make_problem(unavailable("busy", "m").after(std::chrono::seconds(7)), "r");
   EXPECT_EQ(header(response, "Retry-After"), "7");
-  EXPECT_EQ(header(make_problem(unavailable("busy", "m"), "r"), "Retry-After"), std::nullopt);
+  EXPECT_EQ(header(make_problem(conflict("wrong_state", "m"), "r"), "Retry-After"), std::nullopt);
 }
 
 TEST(problem, asks_for_a_key) {

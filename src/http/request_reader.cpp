@@ -48,6 +48,12 @@ std::string required_parameter(const Request& request, std::string_view name) {
   return std::move(*text);
 }
 
+std::int64_t positive_param(const Request& request, std::string_view name) {
+  const auto id = request.param_id(name);
+  if (id == 0) refuse_parameter(name, "a positive integer", "0");
+  return id;
+}
+
 std::size_t read_limit(const Request& request, std::size_t fallback, std::size_t max) {
   const auto limit = need(request.query_or<std::size_t>("limit", fallback));
   if (limit < 1 || limit > max) {

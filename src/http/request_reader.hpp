@@ -48,6 +48,9 @@ inline void check_query(const Request& request, std::initializer_list<std::strin
 // The parameter's value. Throws `invalid_parameter` when the parameter is missing.
 std::string required_parameter(const Request& request, std::string_view name);
 
+// The value of the path's {name:id}. Throws `invalid_parameter` for 0, which is no chain.
+std::int64_t positive_param(const Request& request, std::string_view name);
+
 // ?limit=, from 1 to `max`; `fallback` when absent.
 std::size_t read_limit(const Request& request, std::size_t fallback = kPageDefaultItems,
                        std::size_t max = kPageMaxItems);

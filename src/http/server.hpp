@@ -1,5 +1,5 @@
 // The HTTP/1.1 server: one acceptor, and connections spread over the runtime's loops, each served by one
-// coroutine on its loop. No TLS: run a reverse proxy in front for that.
+// coroutine on its loop. Plain, or under TLS if it gets a certificate.
 //
 // ServerOptions bounds the head, the body, the number of connections and the time of each phase. A client over a limit
 // gets a problem document and is disconnected.
@@ -26,10 +26,13 @@
 
 namespace fencepost::http {
 
+class ServerCertificate;
+
 struct ServerOptions {
   std::string host = "127.0.0.1";  // an address, or "localhost"
   std::uint16_t port = 0;          // 0: any free port, see Server::port
   int backlog = 1024;
+  const ServerCertificate* certificate = nullptr;  // null: no TLS; otherwise loaded, and outlives the server
 
   std::size_t max_connections = 4096;  // over it: 503 with Retry-After
   std::size_t max_header_bytes = 16 * 1024;

@@ -131,6 +131,21 @@ TEST(server, a_client_that_stops_sending_still_gets_its_answer) {
   EXPECT_TRUE(client.closed_by_peer());
 }
 
+TEST(server, a_compressed_body_is_refused_and_the_connection_goes_on) {
+  TestServer server(add_routes);
+  RawClient client(server.port());
+  client.send(
+      "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b"
+      "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: Identity\r\nContent-Length: 2\r\n\r\nok"
+      "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n");
+  const auto refused = client.read_reply();
+  EXPECT_EQ(refused.status, 415U);
+  EXPECT_EQ(code_of(refused), "unsupported_encoding");
+  EXPECT_EQ(refused.headers.at("accept-encoding"), "identity");
+  EXPECT_EQ(client.read_reply().body, "ok");
+  EXPECT_EQ(client.read_reply().status, 200U);
+}
+
 TEST(server, requests_may_come_byte_by_byte) {
   TestServer server(add_routes);
   RawClient client(server.port());

@@ -19,8 +19,8 @@ namespace fencepost::http::testing {
 class TestCertificate {
  public:
   // Valid for `dns_name` only, from now on for an hour.
-  explicit TestCertificate(const std::string& dns_name) {
-    const Key key(EVP_EC_gen("P-256"));
+  explicit TestCertificate(const std::string& dns_name, int key_type = EVP_PKEY_EC) {
+    const Key key(key_type == EVP_PKEY_EC ? EVP_EC_gen("P-256") : EVP_RSA_gen(2048));
     const Certificate certificate(X509_new());
     X509_set_version(certificate.get(), 2);
     ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);

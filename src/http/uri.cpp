@@ -82,10 +82,10 @@ Result<QueryParameters> parse_query(std::string_view text) {
   return parameters;
 }
 
-std::string local_url(std::string_view host, std::uint16_t port) {
+std::string local_url(std::string_view host, std::uint16_t port, std::string_view scheme) {
   if (host == "0.0.0.0") host = "127.0.0.1";
   if (host == "::") host = "::1";
-  return host.contains(':') ? fmt::format("http://[{}]:{}", host, port) : fmt::format("http://{}:{}", host, port);
+  return fmt::format(fmt::runtime(host.contains(':') ? "{}://[{}]:{}" : "{}://{}:{}"), scheme, host, port);
 }
 
 }  // namespace fencepost::http

@@ -27,6 +27,6 @@ std::string percent_encode(std::string_view text);
 Result<QueryParameters> parse_query(std::string_view text);
 
 // The URL of a server on this machine that listens at this host, also if that stands for every address.
-std::string local_url(std::string_view host, std::uint16_t port);
+std::string local_url(std::string_view host, std::uint16_t port, std::string_view scheme = "http");
 
 }  // namespace fencepost::http

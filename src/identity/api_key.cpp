@@ -7,6 +7,8 @@
 
 #include "base/hex.hpp"
 #include "base/id_text.hpp"
+#include "base/text.hpp"
+#include "identity/scopes.hpp"
 
 namespace fencepost::identity {
 namespace {
@@ -32,10 +34,9 @@ Result<void> check_request(const KeyRequest& request) {
   }
   if (request.scopes.empty()) return fail(invalid("bad_scope", "scopes: expected at least one scope, got none"));
   for (const auto& scope : request.scopes) {
-    if (!http::is_scope(scope)) {
-      return fail(invalid("bad_scope", fmt::format("'{}' is not a scope; expected admin or <domain>:read, "
-                                                   "<domain>:write or <domain>:operate",
-                                                   scope)));
+    if (std::ranges::find(kScopes, scope) == kScopes.end()) {
+      return fail(invalid("bad_scope", fmt::format("{} is not a scope{}\nScopes: {}", quote(scope),
+                                                   did_you_mean(scope, kScopes), fmt::join(kScopes, ", "))));
     }
   }
   const auto listed = [](const auto& list) { return list.value_or(std::vector<std::string>{}); };

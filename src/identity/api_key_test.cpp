@@ -64,6 +64,7 @@ TEST(api_key, an_invalid_key_request_is_refused) {
       {{.label = "a", .scopes = {}}, "bad_scope"},
       {{.label = "a", .scopes = {"tx"}}, "bad_scope"},
       {{.label = "a", .scopes = {"tx:delete"}}, "bad_scope"},
+      {{.label = "a", .scopes = {"tx:read", "txs:read"}}, "bad_scope"},
       {{.label = "a", .scopes = {"admin"}, .signers = std::vector<std::string>{"0xABC"}}, "bad_signer"},
       {{.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"-1"}}, "bad_guild"},
       {{.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"007"}}, "bad_guild"},
@@ -74,6 +75,14 @@ TEST(api_key, an_invalid_key_request_is_refused) {
     ASSERT_FALSE(made.has_value()) << c.code;
     EXPECT_EQ(made.error().code, c.code);
   }
+}
+
+TEST(api_key, a_scope_that_no_route_has_is_refused_with_the_list) {
+  SeededRandom random(1);
+  EXPECT_EQ(make_key({.label = "a", .scopes = {"txs:read"}}, kId, random).error().message,
+            "\"txs:read\" is not a scope; did you mean \"tx:read\"?\n"
+            "Scopes: admin, tx:read, tx:write, tx:operate, timelock:read, timelock:write, transfer:read, "
+            "transfer:write, transfer:operate, mail:read, webhooks:read, webhooks:write, metrics:read");
 }
 
 TEST(api_key, an_id_that_is_listed_twice_counts_once) {

@@ -24,9 +24,9 @@ LoginPlace place_of(const std::string& url) {
 PublicUrl::PublicUrl(const std::string& configured)
     : configured_(!configured.empty()), place_(configured_ ? place_of(configured) : LoginPlace{}) {}
 
-void PublicUrl::listens_at(const std::string& host, std::uint16_t port) {
+void PublicUrl::listens_at(const std::string& host, std::uint16_t port, std::string_view scheme) {
   const std::lock_guard lock(mutex_);
-  if (!configured_) place_ = place_of(http::local_url(host, port));
+  if (!configured_) place_ = place_of(http::local_url(host, port, scheme));
 }
 
 LoginPlace PublicUrl::place() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "identity/siwe_message.hpp"
 
@@ -16,7 +17,7 @@ class PublicUrl {
   explicit PublicUrl(const std::string& configured);
 
   // The server listens. Only counts if no URL is configured. An address that stands for every one is 127.0.0.1 or ::1.
-  void listens_at(const std::string& host, std::uint16_t port);
+  void listens_at(const std::string& host, std::uint16_t port, std::string_view scheme = "http");
 
   LoginPlace place() const;
 

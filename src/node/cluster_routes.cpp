@@ -25,10 +25,19 @@ json::value text_or_null(const std::string& text) {
   return text.empty() ? json::value(nullptr) : json::value(text);
 }
 
-json::object to_json(const evm::EndpointStatus& endpoint) {
+// A relay is asked only when there is something to broadcast, so it may be silent.
+bool is_healthy(const evm::EndpointStatus& endpoint, std::optional<TimePoint> answers_since) {
+  const bool answers = endpoint.consecutive_failures == 0 &&
+                       (!answers_since || (endpoint.answered_at && *endpoint.answered_at >= *answers_since));
+  return answers && !endpoint.wrong_chain && !endpoint.cooling_until && !endpoint.behind;
+}
+
+json::object to_json(const evm::EndpointStatus& endpoint, std::optional<TimePoint> answers_since) {
   return {{"label", endpoint.label},
-          {"healthy", !endpoint.wrong_chain && !endpoint.cooling_until},
+          {"healthy", is_healthy(endpoint, answers_since)},
           {"wrongChain", endpoint.wrong_chain},
+          {"head", endpoint.head ? json::value(*endpoint.head) : json::value(nullptr)},
+          {"behind", endpoint.behind},
           {"consecutiveFailures", endpoint.consecutive_failures},
           {"coolingUntil", time_json(endpoint.cooling_until)},
           {"latencyMs", static_cast<double>(endpoint.latency.count()) / 1000}};
@@ -42,13 +51,16 @@ json::object to_json(const evm::ChainStatus& chain) {
             {"time", to_rfc3339(TimePoint(std::chrono::seconds(chain.head->timestamp)))}};
   }
   json::array endpoints;
-  for (const auto& endpoint : chain.endpoints) endpoints.push_back(to_json(endpoint));
+  for (const auto& endpoint : chain.endpoints) endpoints.push_back(to_json(endpoint, chain.answers_since));
+  json::array submit_endpoints;
+  for (const auto& endpoint : chain.submit_endpoints) submit_endpoints.push_back(to_json(endpoint, std::nullopt));
   return {{"chainId", chain.chain_id},
           {"name", chain.name},
           {"head", std::move(head)},
           {"synced", chain.synced},
           {"confirmationsRequired", to_string(chain.finality)},
-          {"endpoints", std::move(endpoints)}};
+          {"endpoints", std::move(endpoints)},
+          {"submitEndpoints", std::move(submit_endpoints)}};
 }
 
 json::object to_json(const cluster::ClusterNode& node, bool alive) {

@@ -14,11 +14,11 @@
 #include "base/uuid.hpp"
 #include "evm/chain.hpp"
 #include "evm/keys/key_ring.hpp"
-#include "http/server.hpp"
 #include "identity/api_key_store.hpp"
 #include "identity/key_authenticator.hpp"
 #include "identity/login_service.hpp"
 #include "node/event_catalog.hpp"
+#include "node/listeners.hpp"
 #include "node/routes.hpp"
 #include "node/timelock_flows.hpp"
 #include "notify/notify_manager.hpp"
@@ -69,18 +69,6 @@ pg::PoolOptions pool_options(const DatabaseConfig& config) {
           .acquire_timeout = config.acquire_timeout};
 }
 
-http::ServerOptions server_options(const HttpConfig& config) {
-  return {.host = config.host,
-          .port = config.port,
-          .max_connections = config.max_connections,
-          .max_header_bytes = config.max_header_bytes,
-          .max_body_bytes = config.max_body_bytes,
-          .idle_timeout = config.idle_timeout,
-          .header_timeout = config.read_timeout,
-          .body_timeout = config.read_timeout,
-          .write_timeout = config.write_timeout};
-}
-
 // Spread over the loops, in the order of the configuration.
 std::vector<std::unique_ptr<evm::Chain>> make_chains(const Config& config, const evm::Chain::Parts& parts) {
   std::vector<std::unique_ptr<evm::Chain>> chains;
@@ -88,6 +76,8 @@ std::vector<std::unique_ptr<evm::Chain>> make_chains(const Config& config, const
     evm::ChainOptions options{.name = chain.name,
                               .chain_id = chain.chain_id,
                               .rpc_urls = chain.rpc_urls,
+                              .submit_urls = chain.submit_urls,
+                              .batch_size = chain.tuning.batch_size,
                               .poll_interval = chain.poll_interval,
                               .finality = chain.tuning.finality};
     const auto loop = chains.size() % parts.runtime.size();
@@ -179,7 +169,7 @@ class Node {
     metrics_.before_scrape([&dropped = metrics_.counter("log_lines_dropped_total", "Lines lost to a full log queue")] {
       dropped.Increment(static_cast<double>(log::dropped()) - dropped.Value());
     });
-    add_all_routes(router_, {.system = {database_, metrics_, serving_},
+    add_all_routes(router_, {.system = {database_, metrics_, serving_, metrics_route_of_api(config.metrics)},
                              .cluster = {database_, chains_, config.lease.renew_interval},
                              .login = {login_},
                              .events = {feed_, database_, callers_, metrics_},
@@ -192,7 +182,7 @@ class Node {
       return outbox::WebhookSink::open({database_, event_catalog(), clock_, config_.webhooks, webhook_metrics_},
                                        std::move(claim));
     });
-    server_ = std::make_unique<http::Server>(runtime_, server_options(config.http), router_, &callers_, metrics_);
+    listeners_ = std::make_unique<Listeners>(runtime_, config, router_, &callers_, metrics_);
     listener_.subscribe(
         std::string(identity::kApiKeyChannel), [this](std::string_view) { authenticator_.forget_all(); },
         [this] { authenticator_.forget_all(); });
@@ -249,7 +239,7 @@ class Node {
     ::signal(SIGINT, SIG_DFL);  // a second Ctrl-C ends the process at once
     ::signal(SIGTERM, SIG_DFL);
     // Parts stop in reverse order: requests end before the parts that they use.
-    if (server_->port() != 0) stops_.add("http server", [this](auto left) { return server_->stop(left); });
+    stops_.add("listeners", [this](auto left) { return listeners_->stop(left); });
     co_return co_await stops_.run(config_.runtime.stop_timeout);
   }
 
@@ -257,8 +247,8 @@ class Node {
   awaitable<Result<void>> start(std::shared_ptr<Completion<int>> told_to_stop) {
     co_await database_.start();
     stops_.add("database", [this](auto left) { return database_.stop(left); });
-    if (auto listening = server_->start(); !listening) co_return listening;
-    public_url_.listens_at(config_.http.host, server_->port());
+    if (auto listening = listeners_->start(); !listening) co_return listening;
+    public_url_.listens_at(config_.http.host, listeners_->port(), listeners_->scheme());
 
     if (auto prepared = co_await prepare_until_done(told_to_stop); !prepared) co_return prepared;
     if (told_to_stop->done()) co_return Result<void>{};
@@ -289,8 +279,9 @@ class Node {
     stops_.add("transfers", [this](auto left) { return transfers_.stop(left); });
     serving_ = true;
 
-    log::info("node is ready", {{"node", config_.node.name}, {"host", config_.http.host}, {"port", server_->port()}});
-    if (hooks_.on_ready) hooks_.on_ready(server_->port());
+    log::info("node is ready",
+              {{"node", config_.node.name}, {"host", config_.http.host}, {"port", listeners_->port()}});
+    if (hooks_.on_ready) hooks_.on_ready(listeners_->port());
     co_return Result<void>{};
   }
 
@@ -382,7 +373,7 @@ class Node {
   TimelockFlows flows_;
   notify::NotifyManager mail_;
   transfer::TransferManager transfers_;
-  std::unique_ptr<http::Server> server_;
+  std::unique_ptr<Listeners> listeners_;
   StopSequence stops_;
 };
 

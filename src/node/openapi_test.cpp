@@ -8,6 +8,7 @@
 
 #include "http/error_codes.hpp"
 #include "identity/key_authenticator.hpp"
+#include "identity/scopes.hpp"
 #include "node/event_catalog.hpp"
 #include "node/routes.hpp"
 #include "node/timelock_flows.hpp"
@@ -95,6 +96,38 @@ TEST(openapi, lists_every_route_and_nothing_else) {
   EXPECT_EQ(served, documented);
 }
 
+// Generators name functions after it.
+TEST(openapi, each_operation_has_an_id_of_its_own) {
+  const auto document = json::parse(openapi_document());
+  std::set<std::string> ids;
+  for (const auto* part : {"paths", "webhooks"}) {
+    for (const auto& path : document.at(part).as_object()) {
+      for (const auto& verb : path.value().as_object()) {
+        const std::string id(verb.value().at("operationId").as_string());
+        EXPECT_TRUE(ids.insert(id).second) << id;
+      }
+    }
+  }
+}
+
+TEST(openapi, lists_the_refusals_that_every_caller_may_get) {
+  const auto document = json::parse(openapi_document());
+  for (const auto& path : document.at("paths").as_object()) {
+    for (const auto& verb : path.value().as_object()) {
+      const auto& described = verb.value().as_object();
+      const auto& responses = described.at("responses").as_object();
+      const auto* security = described.if_contains("security");
+      const bool open = security != nullptr && security->as_array().empty();
+      std::vector<std::string_view> needed;
+      if (!open) needed = {"401", "429", "503"};
+      if (described.contains("requestBody")) needed.insert(needed.end(), {"400", "413", "415"});
+      for (const auto status : needed) {
+        EXPECT_TRUE(responses.contains(status)) << verb.key() << " " << path.key() << ": no " << status;
+      }
+    }
+  }
+}
+
 TEST(openapi, says_which_routes_need_a_key) {
   const Router node;
   const auto document = json::parse(openapi_document());
@@ -112,6 +145,16 @@ TEST(openapi, says_which_routes_need_a_key) {
           << verb << " " << path << " does not name its scope";
     }
   }
+}
+
+TEST(openapi, a_key_may_have_exactly_the_scopes_that_routes_need) {
+  const Router node;
+  std::set<std::string> needed;
+  for (const auto& route : node.router.routes()) {
+    if (http::is_scope(route.access)) needed.insert(route.access);
+  }
+  needed.insert("metrics:read");  // where metrics.require_key is true
+  EXPECT_EQ(needed, std::set<std::string>(identity::kScopes.begin(), identity::kScopes.end()));
 }
 
 TEST(openapi, every_reference_resolves) {
@@ -152,7 +195,16 @@ TEST(openapi, lists_every_sub_state_attempt_and_event) {
   const auto& attempt = schemas.at("TxAttempt").at("properties");
   auto outcomes = names(tx::kAttemptOutcomes);
   outcomes.push_back(nullptr);  // null while the attempt is in flight
-  EXPECT_EQ(schemas.at("TxSubState").at("enum"), names(tx::kSubStates));
+  auto reasons = names(tx::kSubStates);
+  EXPECT_EQ(schemas.at("TxSubState").at("enum"), reasons);
+  reasons.erase(reasons.begin());  // null
+  EXPECT_EQ(schemas.at("TxReason").at("enum"), reasons);
+  json::array types;
+  for (const auto& domain : event_catalog().domains()) {
+    for (const auto& type : domain.types) types.emplace_back(type);
+  }
+  types.emplace_back(outbox::kGapType);
+  EXPECT_EQ(schemas.at("EventType").at("enum"), types);
   EXPECT_EQ(schemas.at("TxEventType").at("enum"), names(tx::kTxEvents));
   EXPECT_EQ(schemas.at("TimelockStandard").at("enum"), names(timelock::kStandards));
   EXPECT_EQ(schemas.at("ExplainedCall").at("properties").at("source").at("enum"), names(timelock::kCallSources));

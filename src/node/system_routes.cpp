@@ -82,21 +82,19 @@ awaitable<Response> readyz(Request& request, Handling with) {
   co_return Response::json(200, {{"status", "ready"}});
 }
 
-awaitable<Response> metrics(Request&, Handling with) {
-  co_return Response::text(200, with.parts.metrics.scrape(), "text/plain; version=0.0.4; charset=utf-8");
-}
-
 awaitable<Response> openapi(Request&, Handling) {
   co_return Response::text(200, std::string(openapi_document()), "application/json");
 }
 
-awaitable<Response> get_version(Request&, Handling) {
+awaitable<Response> get_version(Request& request, Handling) {
+  http::check_query(request, {});
   const auto& migrations = pg::embedded_migrations();
   co_return Response::json(
       200, {{"name", "fencepost"}, {"version", std::string(version())}, {"schema", migrations.back().name}});
 }
 
 awaitable<Response> whoami(Request& request, Handling) {
+  http::check_query(request, {});
   const auto& principal = *request.principal();
   co_return Response::json(200, {{"keyId", principal.id},
                                  {"label", principal.label},
@@ -106,11 +104,13 @@ awaitable<Response> whoami(Request& request, Handling) {
                                  {"contracts", restriction_json(principal, "contract")}});
 }
 
-awaitable<Response> get_log_level(Request&, Handling) {
+awaitable<Response> get_log_level(Request& request, Handling) {
+  http::check_query(request, {});
   co_return Response::json(200, {{"level", std::string(log::to_string(log::level()))}});
 }
 
 awaitable<Response> put_log_level(Request& request, Handling) {
+  http::check_query(request, {});
   const auto body = http::read_body(request);
   const JsonReader in(body);
   in.reject_unknown({"level"});
@@ -126,7 +126,6 @@ constexpr http::RouteRow<Handling> kSystemRoutes[] = {
     {Verb::kGet, "/", "open", index},
     {Verb::kGet, "/livez", "open", livez},
     {Verb::kGet, "/readyz", "open", readyz},
-    {Verb::kGet, "/metrics", "open", metrics},
     {Verb::kGet, "/openapi.json", "open", openapi},
     {Verb::kGet, "/api/v1/version", "open", get_version},
     {Verb::kGet, "/api/v1/whoami", "authenticated", whoami},
@@ -138,6 +137,15 @@ constexpr http::RouteRow<Handling> kSystemRoutes[] = {
 
 void add_system_routes(http::Router& router, const SystemParts& parts) {
   http::add_table<Handling>(router, kSystemRoutes, {parts, std::make_shared<Readiness>(parts)});
+  add_metrics_route(router, parts.metrics, parts.metrics_route);
+}
+
+void add_metrics_route(http::Router& router, Metrics& metrics, MetricsRoute route) {
+  if (route == MetricsRoute::kNone) return;
+  const auto access = route == MetricsRoute::kOpen ? http::Access::open() : http::Access::scope("metrics:read");
+  router.add({Verb::kGet, "/metrics", access, [&metrics](Request&) -> awaitable<Response> {
+                co_return Response::text(200, metrics.scrape(), "text/plain; version=0.0.4; charset=utf-8");
+              }});
 }
 
 std::string_view openapi_document() {

@@ -334,6 +334,10 @@ TEST(leftover_process, recognises_a_program_by_what_it_was_started_with) {
   EXPECT_EQ(info->cwd, "/usr");
   EXPECT_TRUE(info->has_argument("1000"));
   EXPECT_FALSE(info->has_argument("100"));
+  const auto own = process_info(::getpid());
+  ASSERT_TRUE(own);
+  EXPECT_GE(info->start_ticks, own->start_ticks);
+  EXPECT_GT(own->start_ticks, 0);
 
   EXPECT_FALSE(LeftoverProcess::find(child.pid(), [](const ProcessInfo& p) { return p.exe.filename() == "postgres"; }));
   const auto all = LeftoverProcess::find_all(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -46,12 +47,17 @@ std::optional<ProcessInfo> process_info(pid_t pid) {
   // "pid (name) state parent …", where the name may contain any character, also brackets and spaces.
   const std::string stat = read_file(directory / "stat");
   const auto name_end = stat.rfind(')');
-  if (name_end == std::string::npos || stat.size() < name_end + 5) return std::nullopt;
-  const char state = stat[name_end + 2];
-  if (state == 'Z' || state == 'X') return std::nullopt;
-
+  if (name_end == std::string::npos) return std::nullopt;
   ProcessInfo info{.pid = pid};
-  std::from_chars(stat.data() + name_end + 4, stat.data() + stat.size(), info.parent);
+  std::istringstream fields(stat.substr(name_end + 1));
+  char state = 0;
+  fields >> state >> info.parent;
+  constexpr int kBetweenParentAndStart = 17;
+  std::string skipped;
+  for (int i = 0; i < kBetweenParentAndStart; ++i) fields >> skipped;
+  fields >> info.start_ticks;
+  if (!fields || state == 'Z' || state == 'X') return std::nullopt;
+
   info.exe = read_link(directory / "exe");
   info.cwd = read_link(directory / "cwd");
   info.argv = split_at_nul(read_file(directory / "cmdline"));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -23,7 +24,8 @@ namespace fencepost {
 struct ProcessInfo {
   pid_t pid = 0;
   pid_t parent = 0;
-  std::filesystem::path exe;  // without the " (deleted)" of a program that was replaced on disk
+  std::int64_t start_ticks = 0;  // since boot; with the pid it names one process, also after the pid is used again
+  std::filesystem::path exe;     // without the " (deleted)" of a program that was replaced on disk
   std::filesystem::path cwd;
   std::vector<std::string> argv;
 

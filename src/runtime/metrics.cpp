@@ -12,8 +12,10 @@
 namespace fencepost {
 
 namespace {
-const prometheus::Histogram::BucketBoundaries kLatencyBuckets{
-    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+const prometheus::Histogram::BucketBoundaries kLatencyBuckets{0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                                              0.05,    0.1,    0.25,  1,      5,     30};
+const prometheus::Histogram::BucketBoundaries kLifetimeBuckets{1,   2.5, 5,    10,   30,    60,   120,
+                                                               300, 600, 1200, 3600, 21600, 86400};
 
 std::string full_name(const std::string& name, bool suits_its_type) {
   const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
@@ -46,11 +48,24 @@ void Metrics::remove(const std::string& name, Gauge& gauge) {
 }
 
 Metrics::Histogram& Metrics::latency(const std::string& name, const std::string& help, const Labels& labels) {
+  return histogram(name, help, labels, kLatencyBuckets);
+}
+
+Metrics::Histogram& Metrics::lifetime(const std::string& name, const std::string& help, const Labels& labels) {
+  return histogram(name, help, labels, kLifetimeBuckets);
+}
+
+Metrics::Histogram& Metrics::time_spent(const std::string& name, const std::string& help, const Labels& labels) {
+  return histogram(name, help, labels, {});
+}
+
+Metrics::Histogram& Metrics::histogram(const std::string& name, const std::string& help, const Labels& labels,
+                                       const Histogram::BucketBoundaries& bounds) {
   return prometheus::BuildHistogram()
       .Name(full_name(name, name.ends_with("_seconds")))
       .Help(help)
       .Register(registry_)
-      .Add(labels, kLatencyBuckets);
+      .Add(labels, bounds);
 }
 
 void Metrics::before_scrape(std::function<void()> refresh) {

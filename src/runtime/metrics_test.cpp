@@ -45,10 +45,22 @@ TEST(metrics, scrapes_as_text) {
   EXPECT_THAT(text, HasSubstr("# TYPE fencepost_queue_depth gauge\nfencepost_queue_depth -2\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE fencepost_wait_seconds histogram\n"));
   EXPECT_THAT(text, HasSubstr("wait_seconds_count{pool=\"a\"} 2\n"));
-  EXPECT_THAT(text, HasSubstr("wait_seconds_bucket{pool=\"a\",le=\"0.0001\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("wait_seconds_bucket{pool=\"a\",le=\"0.00025\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("wait_seconds_bucket{pool=\"a\",le=\"30\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("wait_seconds_bucket{pool=\"a\",le=\"+Inf\"} 2\n"));
+}
+
+TEST(metrics, time_spent_takes_three_lines_and_a_lifetime_may_be_hours) {
+  Metrics metrics;
+  metrics.time_spent("run_seconds", "Runs.", {{"worker", "a"}}).Observe(0.5);
+  metrics.lifetime("life_seconds", "Lives.").Observe(2000);
+  const auto text = metrics.scrape();
+  EXPECT_THAT(text, HasSubstr("# TYPE fencepost_run_seconds histogram\n"
+                              "fencepost_run_seconds_count{worker=\"a\"} 1\n"
+                              "fencepost_run_seconds_sum{worker=\"a\"} 0.5\n"
+                              "fencepost_run_seconds_bucket{worker=\"a\",le=\"+Inf\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("fencepost_life_seconds_bucket{le=\"1200\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("fencepost_life_seconds_bucket{le=\"3600\"} 1\n"));
 }
 
 TEST(metrics, a_label_cannot_forge_a_line) {

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "runtime/leftover_process.hpp"
 #include "runtime/read_file.hpp"
 
 namespace fencepost {
@@ -51,18 +52,13 @@ std::optional<double> max_fds() {
   return static_cast<double>(limit.rlim_cur);
 }
 
-// The start time, in clock ticks since boot, is the 20th field after the name (which may contain spaces, brackets).
 std::optional<double> start_time() {
-  const auto stat = read_file("/proc/self/stat");
-  const auto name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string field;
-  for (int i = 0; i < 20; ++i) fields >> field;
+  const auto process = process_info(::getpid());
   const auto boot = read_file("/proc/stat");
   const auto at = boot.find("\nbtime ");
-  if (!fields || at == std::string::npos) return std::nullopt;
-  return std::stod(boot.substr(at + 7)) + std::stod(field) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  if (!process || at == std::string::npos) return std::nullopt;
+  const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return std::stod(boot.substr(at + 7)) + static_cast<double>(process->start_ticks) / ticks_per_second;
 }
 
 void add(std::vector<prometheus::MetricFamily>& families, MetricType type, const char* name, const char* help,

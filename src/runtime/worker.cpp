@@ -29,7 +29,7 @@ Worker::Worker(Executor executor, Options options, Step step, Metrics& metrics)
       ok_total_(metrics.counter("worker_runs_total", "Runs of a background worker, by result", labels(options_, "ok"))),
       failed_total_(
           metrics.counter("worker_runs_total", "Runs of a background worker, by result", labels(options_, "failed"))),
-      duration_(metrics.latency("worker_run_duration_seconds", "Duration of a worker's run", labels(options_))) {}
+      duration_(metrics.time_spent("worker_run_duration_seconds", "Duration of a worker's run", labels(options_))) {}
 
 void Worker::start() {
   if (!group_.spawn(run())) log::error("worker did not start", {{"worker", options_.name}});

@@ -59,6 +59,19 @@ std::vector<std::string> problems_of_event(const json::value& envelope) {
 std::vector<std::string> problems_of_log(const std::string& dsn) {
   std::vector<std::string> out;
   if (exec_sql(dsn, "SELECT to_regclass('event_seq') IS NOT NULL") != "t") return out;
+  // Consumers that are told that a transaction is stuck are told when it is over.
+  const auto untold = exec_sql(dsn, R"(
+    SELECT coalesce(string_agg(subject, ' '), '')
+      FROM (SELECT subject
+              FROM event
+             WHERE subject LIKE 'tx/%'
+             GROUP BY subject
+            HAVING count(*) FILTER (WHERE type = 'TxStuck')
+                   <> count(*) FILTER (WHERE type = 'TxResumed')
+                      + count(*) FILTER (WHERE from_state = 'STUCK' AND to_state IN ('CONFIRMED', 'FAILED_FINAL'))
+                      + CASE WHEN (array_agg(to_state ORDER BY seq DESC) FILTER (WHERE to_state IS NOT NULL))[1] = 'STUCK'
+                             THEN 1 ELSE 0 END) AS s)");
+  if (!untold.empty()) out.push_back("TxStuck without TxResumed or an end: " + untold);
   const outbox::EventCatalog none({});  // only filters need the domains
   with_pool(dsn, {}, [&](pg::Pool& pool) -> awaitable<> {
     for (std::int64_t after = 0;;) {

@@ -12,6 +12,7 @@
 #include <boost/json/parse.hpp>
 
 #include "base/random.hpp"
+#include "base/text.hpp"
 #include "http/client.hpp"
 #include "runtime/read_file.hpp"
 #include "runtime/runtime.hpp"
@@ -27,9 +28,10 @@ std::vector<std::string> command(std::vector<std::string> arguments) {
 }
 
 ChildProcess start(std::vector<std::string> arguments, const std::filesystem::path& output,
-                   const std::vector<std::string>& env) {
+                   const std::vector<std::string>& env, const std::filesystem::path& cwd) {
   auto child = ChildProcess::start({.argv = command(std::move(arguments)),
                                     .env = environment_with(env),
+                                    .cwd = cwd,
                                     .out = Output::file(output),
                                     .err = Output::same_as_out(),
                                     .death_signal = SIGKILL});
@@ -56,8 +58,8 @@ Finished fencepost(std::vector<std::string> arguments, const std::vector<std::st
 }
 
 RunningFencepost::RunningFencepost(std::vector<std::string> arguments, std::filesystem::path output,
-                                   const std::vector<std::string>& env)
-    : output_(std::move(output)), child_(start(std::move(arguments), output_, env)) {}
+                                   const std::vector<std::string>& env, const std::filesystem::path& cwd)
+    : output_(std::move(output)), child_(start(std::move(arguments), output_, env, cwd)) {}
 
 RunningFencepost::~RunningFencepost() {
   if (running()) interrupt();
@@ -77,6 +79,13 @@ void RunningFencepost::kill() {
 
 boost::json::value Answer::json() const {
   return boost::json::parse(body);
+}
+
+std::string Answer::header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (equal_ignoring_case(key, name)) return value;
+  }
+  return {};
 }
 
 std::string Answer::code() const {

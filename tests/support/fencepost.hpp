@@ -23,9 +23,9 @@ Finished fencepost(std::vector<std::string> arguments, const std::vector<std::st
 // `fencepost <arguments>` in the background. The destructor stops it (SIGINT, then harder).
 class RunningFencepost {
  public:
-  // `env` is added to ours.
+  // `env` is added to ours. An empty `cwd` is our working directory.
   RunningFencepost(std::vector<std::string> arguments, std::filesystem::path output,
-                   const std::vector<std::string>& env = {});
+                   const std::vector<std::string>& env = {}, const std::filesystem::path& cwd = {});
   ~RunningFencepost();
 
   pid_t pid() const { return child_.pid(); }
@@ -49,6 +49,8 @@ struct Answer {
   boost::json::value json() const;
   // The code of the problem document, "" if the body is not one.
   std::string code() const;
+  // The first header of that name, whatever its case; "" if there is none.
+  std::string header(std::string_view name) const;
 };
 
 struct Ask {

@@ -286,6 +286,11 @@ std::vector<std::string> JsonSchema::review(const json::value& schema) const {
   return wrong;
 }
 
+const json::value& JsonSchema::resolved(const json::value& schema) const {
+  const auto* reference = schema.as_object().if_contains("$ref");
+  return reference == nullptr ? schema : resolve(reference->as_string());
+}
+
 const json::value& JsonSchema::resolve(std::string_view reference) const {
   boost::system::error_code missing;
   const auto* found = reference.starts_with('#') ? document_.find_pointer(reference.substr(1), missing) : nullptr;

@@ -26,8 +26,10 @@ class JsonSchema {
   // neither closed nor say what else they may have. Looks into subschemas, not behind references.
   std::vector<std::string> review(const boost::json::value& schema) const;
 
-  // The schema itself, or what its $ref leads to (when it has no other keyword that matters).
+  // What a reference leads to; and the schema itself, or what its $ref leads to (when it has no other keyword that
+  // matters).
   const boost::json::value& resolve(std::string_view reference) const;
+  const boost::json::value& resolved(const boost::json::value& schema) const;
 
  private:
   const boost::json::value& document_;

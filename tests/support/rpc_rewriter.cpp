@@ -43,6 +43,34 @@ void RpcRewriter::change(const std::string& method, Change change) {
   changes_[method] = std::move(change);
 }
 
+void RpcRewriter::refuse(const std::string& method, Refuse refuse) {
+  const std::lock_guard lock(mutex_);
+  refusals_[method] = std::move(refuse);
+}
+
+std::map<std::string, std::string> RpcRewriter::take_refused(json::value& calls) const {
+  std::map<std::string, std::string> out;
+  const auto look_at = [&](json::object& call) {
+    Refuse refuse;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto it = refusals_.find(std::string(call.at("method").as_string()));
+      if (it == refusals_.end()) return;
+      refuse = it->second;
+    }
+    const auto message = refuse(call);
+    if (!message) return;
+    out.emplace(json::serialize(call.at("id")), *message);
+    call["method"] = "eth_chainId";
+    call["params"] = json::array();
+  };
+  if (calls.is_object()) look_at(calls.as_object());
+  if (calls.is_array()) {
+    for (auto& call : calls.as_array()) look_at(call.as_object());
+  }
+  return out;
+}
+
 void RpcRewriter::answer_null(const std::string& method) {
   change(method, [](const json::object&, json::object reply) {
     reply["result"] = nullptr;
@@ -82,16 +110,59 @@ awaitable<> RpcRewriter::wait_while_held(const json::object& call) {
 void RpcRewriter::pass(const std::string& method) {
   const std::lock_guard lock(mutex_);
   changes_.erase(method);
+  refusals_.erase(method);
 }
 
 void RpcRewriter::pass_all() {
   const std::lock_guard lock(mutex_);
   changes_.clear();
+  refusals_.clear();
 }
 
 void RpcRewriter::lag(std::optional<std::int64_t> last_block) {
   const std::lock_guard lock(mutex_);
   last_block_ = last_block;
+}
+
+void RpcRewriter::fail(bool down) {
+  const std::lock_guard lock(mutex_);
+  fails_ = down;
+}
+
+bool RpcRewriter::fails() const {
+  const std::lock_guard lock(mutex_);
+  return fails_;
+}
+
+void RpcRewriter::limit_batches(std::size_t calls, TooLarge larger) {
+  const std::lock_guard lock(mutex_);
+  batch_limit_ = calls;
+  larger_ = larger;
+}
+
+std::optional<json::value> RpcRewriter::refuse_batch(json::value& calls) const {
+  const std::lock_guard lock(mutex_);
+  auto* batch = calls.if_array();
+  if (batch_limit_ == 0 || batch == nullptr || batch->size() <= batch_limit_) return std::nullopt;
+  if (larger_ == TooLarge::kRefused) {
+    return json::object{
+        {"jsonrpc", "2.0"}, {"id", nullptr}, {"error", {{"code", -32600}, {"message", "batch too large"}}}};
+  }
+  batch->resize(batch_limit_);
+  return std::nullopt;
+}
+
+void RpcRewriter::swallow_broadcasts(bool swallow) {
+  const std::lock_guard lock(mutex_);
+  swallows_ = swallow;
+}
+
+// The hash of the bytes is the transaction's hash: the reply is the one that an endpoint gives when it accepts.
+void RpcRewriter::drop_broadcast(json::object& call) {
+  const std::lock_guard lock(mutex_);
+  if (!swallows_ || call.at("method") != "eth_sendRawTransaction") return;
+  ++counts_["eth_sendRawTransaction"];
+  call["method"] = "web3_sha3";
 }
 
 std::optional<std::int64_t> RpcRewriter::last_block() const {
@@ -106,7 +177,9 @@ std::size_t RpcRewriter::changed(const std::string& method) const {
 }
 
 awaitable<http::Response> RpcRewriter::answer(http::Request& request) {
+  if (fails()) co_return http::Response::text(503, "down");
   auto calls = json::parse(request.body());
+  if (auto refusal = refuse_batch(calls)) co_return http::Response::json(200, std::move(*refusal));
   if (calls.is_object()) co_await wait_while_held(calls.as_object());
   if (calls.is_array()) {
     for (const auto& call : calls.as_array()) co_await wait_while_held(call.as_object());
@@ -117,14 +190,33 @@ awaitable<http::Response> RpcRewriter::answer(http::Request& request) {
       for (auto& call : calls.as_array()) name_last_block(call.as_object(), *last);
     }
   }
+  if (calls.is_object()) drop_broadcast(calls.as_object());
+  if (calls.is_array()) {
+    for (auto& call : calls.as_array()) drop_broadcast(call.as_object());
+  }
+  auto onward_calls = calls;
+  const auto refused = take_refused(onward_calls);
   const auto executor = co_await this_executor();
   http::Client client(executor, {});
-  http::ClientRequest onward{
-      .method = "POST", .url = url_, .headers = {{"Content-Type", "application/json"}}, .body = json::serialize(calls)};
+  http::ClientRequest onward{.method = "POST",
+                             .url = url_,
+                             .headers = {{"Content-Type", "application/json"}},
+                             .body = json::serialize(onward_calls)};
   const auto reply = co_await client.send(std::move(onward));
   if (!reply) co_return http::Response::text(502, reply.error().to_string());
   if (reply->status != 200) co_return http::Response::text(reply->status, reply->body);
-  co_return http::Response::json(200, rewrite(calls, json::parse(reply->body)));
+  auto answers = rewrite(calls, json::parse(reply->body));
+  const auto put_refusal = [&](json::object& one) {
+    const auto it = refused.find(json::serialize(one.at("id")));
+    if (it == refused.end()) return;
+    one.erase("result");
+    one["error"] = {{"code", -32000}, {"message", it->second}};
+  };
+  if (answers.is_object()) put_refusal(answers.as_object());
+  if (answers.is_array()) {
+    for (auto& one : answers.as_array()) put_refusal(one.as_object());
+  }
+  co_return http::Response::json(200, answers);
 }
 
 json::value RpcRewriter::rewrite(const json::value& request, json::value reply) {

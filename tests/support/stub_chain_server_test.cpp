@@ -117,7 +117,7 @@ awaitable<> live_a_life(StubChainServer& server, Executor loop) {
   EXPECT_TRUE(receipts && receipts->size() == hashes.size());
   const auto nonce = co_await connector.nonce_at(to_hex0x(key.address()), 0, std::nullopt);
   EXPECT_EQ(nonce.value_or(-1), 0);
-  const auto fees = co_await connector.fee_history(4, 25);
+  const auto fees = co_await connector.fee_history(4, 25, std::nullopt);
   EXPECT_TRUE(fees && fees->next_base_fee == 1'000'000'000);
   evm::CallRequest reverting{.from = to_hex0x(key.address()), .data = "0xfe"};
   const auto estimate = co_await connector.estimate_gas(reverting);

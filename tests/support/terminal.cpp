@@ -1,5 +1,6 @@
 #include "tests/support/terminal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -28,12 +29,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-Terminal::Terminal(std::vector<std::string> argv, const std::vector<std::string>& env) {
+Terminal::Terminal(std::vector<std::string> argv, const std::vector<std::string>& env, unsigned short columns) {
   auto environment = environment_with(env);
   // Built before the fork: after it, only async-signal-safe functions may be called.
   const auto arguments = pointers(argv);
   const auto variables = pointers(environment);
-  const winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+  const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
   int fd = -1;
   pid_ = ::forkpty(&fd, nullptr, nullptr, &size);
   if (pid_ < 0) throw Exception(internal("no_terminal", std::generic_category().message(errno)));
@@ -75,6 +76,22 @@ void Terminal::type(std::string_view text) const {
   if (::write(side_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     throw Exception(internal("terminal_closed", "the program does not read its input any more"));
   }
+}
+
+std::size_t Terminal::widest_line() const {
+  std::size_t widest = 0;
+  std::size_t columns = 0;
+  for (std::size_t at = 0; at < screen_.size(); ++at) {
+    const char c = screen_[at];
+    if (c == '\x1b') {
+      at = std::min(screen_.find_first_of("mK", at), screen_.size());
+    } else if (c == '\r' || c == '\n') {
+      columns = 0;
+    } else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) {
+      widest = std::max(widest, ++columns);
+    }
+  }
+  return widest;
 }
 
 int Terminal::end() {

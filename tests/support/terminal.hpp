@@ -1,4 +1,4 @@
-// Runs a program on a terminal of its own, 80 columns wide: for output and prompts that appear only on a terminal.
+// Runs a program on a terminal of its own: for output and prompts that appear only on a terminal.
 //
 //   Terminal terminal({fencepost_program(), "signer", "new"});
 //   ASSERT_TRUE(terminal.shows("Password"));
@@ -20,7 +20,8 @@ namespace fencepost::test {
 class Terminal {
  public:
   // `env` is added to our environment. Throws if no terminal can be created.
-  explicit Terminal(std::vector<std::string> argv, const std::vector<std::string>& env = {});
+  explicit Terminal(std::vector<std::string> argv, const std::vector<std::string>& env = {},
+                    unsigned short columns = 80);
   ~Terminal();  // kills the program if it still runs
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -33,6 +34,8 @@ class Terminal {
   int end();
   // All output so far, byte by byte.
   const std::string& screen() const { return screen_; }
+  // The columns of the widest line so far, without escape sequences. A line that is redrawn counts each time.
+  std::size_t widest_line() const;
 
  private:
   // False if the program has ended, or if it wrote nothing before the deadline.

@@ -27,7 +27,6 @@ namespace {
 namespace json = boost::json;
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kChainId = 31337;
 constexpr std::size_t kConnections = 64;
 
 // Like eventually, for conditions whose check costs a process or a connection.
@@ -43,7 +42,11 @@ bool patiently(Condition condition, std::chrono::milliseconds patience) {
 
 std::string config_text(const TxNode::Setup& setup, const TxSettings& settings, std::uint16_t port) {
   std::vector<std::string> keys;
-  for (const auto& account : evm::dev_accounts()) keys.push_back(fmt::format("\"{}\"", account.private_key));
+  if (settings.only_keys) {
+    for (const auto& key : *settings.only_keys) keys.push_back(fmt::format("\"{}\"", key));
+  } else {
+    for (const auto& account : evm::dev_accounts()) keys.push_back(fmt::format("\"{}\"", account.private_key));
+  }
   for (const auto& key : settings.more_keys) keys.push_back(fmt::format("\"{}\"", key));
   std::vector<std::string> urls{setup.rpc_url};
   urls.insert(urls.end(), settings.more_rpc_urls.begin(), settings.more_rpc_urls.end());
@@ -53,7 +56,7 @@ node: {{name: {name}, advertise_url: "http://127.0.0.1:{port}"}}
 database: {{dsn: "{dsn}"}}
 http: {{port: {port}, rate_limit_per_second: 1000000, rate_limit_burst: 1000000}}
 keystore: {{dev_keys: [{keys}]}}
-tx: {{forwarding: {forwarding}, forward_timeout: 2s}}
+tx: {{forwarding: {forwarding}, forward_timeout: {forward_timeout}ms, request_id_required: {id_required}}}
 transfer: {{expiry_interval: 2s}}
 lease: {{duration: {duration}ms, renew_interval: {renew}ms, clock_skew_allowance: {skew}ms, idle_release: {idle}ms}}
 chains:
@@ -74,13 +77,15 @@ chains:
       fmt::arg("keys", fmt::join(keys, ", ")), fmt::arg("duration", settings.lease_duration.count()),
       fmt::arg("renew", settings.renew_interval.count()), fmt::arg("skew", settings.clock_skew_allowance.count()),
       fmt::arg("idle", settings.idle_release.count()), fmt::arg("chain_query", settings.chain_query),
-      fmt::arg("chain_id", kChainId), fmt::arg("rpc_urls", fmt::join(urls, "\", \"")),
+      fmt::arg("chain_id", settings.chain_id), fmt::arg("rpc_urls", fmt::join(urls, "\", \"")),
       fmt::arg("window", settings.max_in_flight), fmt::arg("shared", settings.shared),
       fmt::arg("required", settings.confirmations), fmt::arg("progress", settings.progress),
       fmt::arg("stale", settings.stale_receipt_timeout.count()), fmt::arg("resubmits", settings.resubmit),
       fmt::arg("resubmit", settings.resubmit_interval.count()), fmt::arg("stuck", settings.stuck_after.count()),
       fmt::arg("nonce_state", settings.nonce_state_timeout.count()), fmt::arg("forwarding", settings.forwarding),
-      fmt::arg("fees", settings.fees), fmt::arg("more", settings.more));
+      fmt::arg("forward_timeout", settings.forward_timeout.count()),
+      fmt::arg("id_required", settings.request_id_required), fmt::arg("fees", settings.fees),
+      fmt::arg("more", settings.more));
 }
 
 std::int64_t from_quantity(const json::value& value) {
@@ -92,7 +97,7 @@ std::int64_t from_quantity(const json::value& value) {
 }
 
 awaitable<Answer> send_one(std::shared_ptr<http::Client> client, Ask ask) {
-  http::ClientRequest request{.method = ask.method, .url = ask.url, .headers = {}, .body = ask.body};
+  http::ClientRequest request{.method = ask.method, .url = ask.url, .headers = ask.headers, .body = ask.body};
   if (!ask.key.empty()) request.headers.emplace_back("Authorization", "Bearer " + ask.key);
   if (!ask.body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   auto response = co_await client->send(std::move(request));
@@ -116,8 +121,16 @@ awaitable<std::vector<Answer>> send_all(std::vector<Ask> asks, std::chrono::mill
 }  // namespace
 
 TxNode::TxNode(Setup setup, const TxSettings& settings)
-    : config_(setup.dir / (setup.name + ".yaml")), output_(setup.dir / (setup.name + ".log")), port_(free_port()) {
-  std::ofstream(config_) << config_text(setup, settings, port_);
+    : setup_(std::move(setup)),
+      config_(setup_.dir / (setup_.name + ".yaml")),
+      output_(setup_.dir / (setup_.name + ".log")),
+      port_(free_port()) {
+  configure(settings);
+}
+
+void TxNode::configure(const TxSettings& settings, const std::string& rpc_url) {
+  if (!rpc_url.empty()) setup_.rpc_url = rpc_url;
+  std::ofstream(config_) << config_text(setup_, settings, port_);
 }
 
 TxNode::~TxNode() {
@@ -206,7 +219,9 @@ TxCluster::TxCluster(TxClusterOptions options) : options_(std::move(options)) {
       chain_rewriters_.push_back(std::make_unique<RpcRewriter>(setup.rpc_url));
       setup.rpc_url = chain_rewriters_.back()->url();
     }
-    nodes_.push_back(std::make_unique<TxNode>(std::move(setup), options_.settings));
+    auto settings = options_.settings;
+    if (!options_.node_keys.empty()) settings.only_keys = options_.node_keys.at(i);
+    nodes_.push_back(std::make_unique<TxNode>(std::move(setup), settings));
   }
   if (!database_) fencepost({"migrate", "--dsn", dsn_});
   const auto made = fencepost({"apikey",        "create",  "--dsn",          dsn_,      "--json",           "--label",

@@ -47,10 +47,14 @@ struct TxSettings {
   std::chrono::milliseconds clock_skew_allowance{200};
   std::chrono::milliseconds idle_release{60'000};
   bool forwarding = true;
-  std::string fees = "{}";                      // YAML
-  std::vector<std::string> more_keys = {};      // private keys in addition to anvil's
-  std::vector<std::string> more_rpc_urls = {};  // endpoints after the first, for every node
-  std::string more = {};                        // YAML with more sections
+  std::chrono::milliseconds forward_timeout{2'000};
+  bool request_id_required = true;
+  std::int64_t chain_id = 31337;                           // anvil's
+  std::optional<std::vector<std::string>> only_keys = {};  // private keys instead of anvil's
+  std::string fees = "{}";                                 // YAML
+  std::vector<std::string> more_keys = {};                 // private keys in addition to anvil's
+  std::vector<std::string> more_rpc_urls = {};             // endpoints after the first, for every node
+  std::string more = {};                                   // YAML with more sections
 };
 
 // One `fencepost serve`.
@@ -79,11 +83,14 @@ class TxNode {
 
   std::string url(const std::string& path) const;
   const std::filesystem::path& config() const { return config_; }
+  // Writes the configuration anew; it holds from the next start. `rpc_url`: another endpoint than before.
+  void configure(const TxSettings& settings, const std::string& rpc_url = {});
   std::string output() const;  // since the first start
   // A counter or gauge, summed over all labels unless `name` has labels. 0 if there is none.
   double metric(const std::string& name) const;
 
  private:
+  Setup setup_;
   std::filesystem::path config_;
   std::filesystem::path output_;
   std::uint16_t port_;
@@ -101,7 +108,8 @@ struct TxClusterOptions {
   bool start = true;                  // start all nodes in the constructor
   std::string dsn;                    // a database of the test, not migrated; default: a new one
   std::vector<std::string> rpc_urls;  // one per node, instead of anvil's
-  bool own_events = false;            // the test appends events of its own, which need not be as documented
+  std::vector<std::vector<std::string>> node_keys;  // private keys, one list per node, instead of anvil's
+  bool own_events = false;  // the test appends events of its own, which need not be as documented
 };
 
 class TxCluster {

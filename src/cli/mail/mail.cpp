@@ -1,6 +1,7 @@
 // `fencepost mail …`: the files of the transport `file`, the log of mails, and previews.
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,7 @@
 namespace fencepost::cli {
 namespace {
 
+namespace fs = std::filesystem;
 namespace json = boost::json;
 
 struct FileFlags {
@@ -34,7 +36,7 @@ struct LogFlags {
   std::string status;
   std::string email;
   std::string contract;
-  std::size_t limit = 50;
+  PageFlags page;
   bool json = false;
 };
 
@@ -47,17 +49,31 @@ struct PreviewFlags {
   bool text = false;
 };
 
-Result<std::vector<MailFile>> read_files(const FileFlags& flags) {
-  if (!flags.directory.empty()) return read_mail_files(flags.directory);
+fs::path directory_of(const FileFlags& flags) {
+  if (!flags.directory.empty()) return flags.directory;
   const auto* configured = std::getenv("FENCEPOST_EMAIL_DIRECTORY");
-  return read_mail_files(configured != nullptr ? std::filesystem::path(configured) : mail_dir(flags.data_dir));
+  return configured != nullptr ? fs::path(configured) : mail_dir(flags.data_dir);
+}
+
+Result<std::vector<MailFile>> read_files(const FileFlags& flags) {
+  const auto directory = directory_of(flags);
+  auto mails = read_mail_files(directory);
+  std::error_code unreadable;
+  if (mails && mails->empty() && !fs::exists(directory, unreadable)) {
+    print_notice(
+        fmt::format("there is no directory {}: no mail was sent yet, or mail does not go to files "
+                    "(email.transport), or to another directory (--dir)",
+                    printable(directory.string())));
+  }
+  return mails;
 }
 
 json::object file_json(const MailFile& file) {
+  const auto sent_at = file.sent_at();
   return {
       {"mail", file.name()},
       {"messageId", file.mail.message_id},
-      {"date", file.mail.date},
+      {"date", sent_at ? json::value(to_rfc3339(*sent_at)) : json::value(nullptr)},
       {"from", file.mail.from},
       {"to", file.mail.to},
       {"subject", file.mail.subject},
@@ -78,7 +94,7 @@ int list_files(const FileFlags& flags) {
   } else if (mails->empty()) {
     fmt::print("no mails\n");
   } else {
-    fmt::print("{}", mail_table(*mails));
+    fmt::print("{}", mail_table(*mails, terminal_columns()));
   }
   return kExitDone;
 }
@@ -99,26 +115,34 @@ int show_file(const FileFlags& flags) {
     facts.add("Subject", printable(chosen->mail.subject));
     facts.add("Date", printable(chosen->mail.date));
     facts.add("File", chosen->path.string());
-    fmt::print("{}\n{}", facts.text(), chosen->mail.text);
+    fmt::print("{}\n{}", facts.text(terminal_columns()), chosen->mail.text);
   }
   return kExitDone;
 }
 
-std::string log_table(const json::array& mails) {
-  TextTable table({"CREATED (UTC)", "STATUS", "TO", "CHANGE", "CHAIN", "CONTRACT", "FLOW", "TRIES", "ERROR"});
+std::string log_table(const json::array& mails, std::size_t width) {
+  TextTable table({{"CREATED (UTC)", 1},
+                   "STATUS",
+                   {"TO", 0, 16},
+                   "CHANGE",
+                   {"CHAIN", 5},
+                   {"CONTRACT", 4},
+                   {"FLOW", 3},
+                   {"TRIES", 6},
+                   {"ERROR", 2, 16}});
   for (const auto& mail : mails) {
     table.add({when(mail, "createdAt"), text_at(mail, "sendStatus"), text_at(mail, "email"),
                (text_at(mail, "kind") == "correction" ? "not " : "") + text_at(mail, "statusTo"),
                text_at(mail, "chainId"), short_hex(text_at(mail, "contractAddress")),
                short_hex(text_at(mail, "flowId")), text_at(mail, "retryCount"), shortened(text_at(mail, "error"), 60)});
   }
-  return table.text();
+  return table.text(width);
 }
 
 int show_log(const LogFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  const auto list = read_pages(*api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+  const auto list = read_pages(*api, flags.page, [&](std::size_t limit, const std::string& cursor) {
     auto target = fmt::format("/api/v1/mails?limit={}", limit);
     add_parameter(target, "status", flags.status);
     add_parameter(target, "email", flags.email);
@@ -180,9 +204,7 @@ void add_mail(CLI::App& noun, Run& run) {
       ->check(CLI::IsMember({"pending", "success", "failed", "dead", "suppressed"}));
   log.command.add_option("--email", log.flags->email, "Only mails to this address");
   log.command.add_option("--contract", log.flags->contract, "Only mails about this timelock");
-  log.command.add_option("--limit", log.flags->limit, "Largest number of mails to show")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 10'000));
+  add_page_flags(log.command, log.flags->page);
   add_api_flags(log.command, log.flags->api);
   add_json_flag(log.command, log.flags->json);
 

@@ -18,6 +18,8 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::size_t kIndent = 2;  // of the rows of a day
+
 struct Entry {
   std::time_t at = 0;
   std::string_view what;
@@ -59,20 +61,21 @@ std::vector<std::string> cells(std::string first, std::string_view what, const j
 }
 
 // A table without its line of headers: each day has its own title.
-std::string day_text(const std::string& title, const std::vector<std::vector<std::string>>& rows) {
-  TextTable table(std::vector<std::string>(rows.front().size()));
+std::string day_text(const std::string& title, const std::vector<std::vector<std::string>>& rows, std::size_t width) {
+  // Time, what happens, status, standard, chain, contract, initiator, flow id: as `cells` returns them.
+  TextTable table({"", "", {"", 2}, {"", 5}, {"", 4}, {"", 1}, {"", 3}, {"", 0, 20}});
   for (const auto& row : rows) table.add(row);
-  const auto text = table.text();
+  const auto text = table.text(width - kIndent);
   std::string out = title + "\n";
   for (std::size_t at = text.find('\n') + 1; at < text.size();) {
     const auto end = text.find('\n', at) + 1;
-    out += "  " + text.substr(at, end - at);
+    out += std::string(kIndent, ' ') + text.substr(at, end - at);
     at = end;
   }
   return out;
 }
 
-std::string days_text(std::vector<Entry> entries) {
+std::string days_text(std::vector<Entry> entries, std::size_t width) {
   std::ranges::sort(entries, {}, [](const Entry& entry) { return std::pair(entry.at, entry.flow); });
   std::string out;
   for (std::size_t begin = 0; begin < entries.size();) {
@@ -82,14 +85,14 @@ std::string days_text(std::vector<Entry> entries) {
       const auto& entry = entries[begin];
       rows.push_back(cells(local(entry.at, "%H:%M:%S ") + offset_at(entry.at), entry.what, *entry.flow));
     }
-    out += (out.empty() ? "" : "\n") + day_text(day, rows);
+    out += (out.empty() ? "" : "\n") + day_text(day, rows, width);
   }
   return out;
 }
 
 }  // namespace
 
-std::string calendar_text(const json::array& flows) {
+std::string calendar_text(const json::array& flows, std::size_t width) {
   std::vector<Entry> entries;
   std::vector<std::vector<std::string>> ready;
   std::size_t never = 0;
@@ -107,8 +110,8 @@ std::string calendar_text(const json::array& flows) {
     if (const auto expiry = time_at(flow, "expiredAt")) entries.push_back({*expiry, "expires after", &flow});
   }
   std::string out;
-  if (!ready.empty()) out += day_text("Ready now", ready);
-  if (!entries.empty()) out += (out.empty() ? "" : "\n") + days_text(std::move(entries));
+  if (!ready.empty()) out += day_text("Ready now", ready, width);
+  if (!entries.empty()) out += (out.empty() ? "" : "\n") + days_text(std::move(entries), width);
   if (never > 0) {
     out += fmt::format("{}{} more: due at no time that a calendar has\n", out.empty() ? "" : "\n", never);
   }

@@ -50,13 +50,13 @@ HistoryProgress history_of(const json::value& timelock) {
   return out;
 }
 
-std::string history_bar(const HistoryProgress& history) {
+std::string history_bar(const HistoryProgress& history, std::size_t width) {
   const auto done = static_cast<std::size_t>(history.percent * kBarColumns / 100);
   const auto rest = static_cast<std::size_t>(kBarColumns) - done;
   const auto bar = fmt::format("[{}{}] {:3}%  block {} of {}", std::string(done, '#'), std::string(rest, '.'),
                                history.percent, history.next_block, history.to_block);
   return shortened(printable(history.error.empty() ? bar : fmt::format("{}  {}", bar, history.error)),
-                   kBarErrorColumns);
+                   std::min(width, kBarErrorColumns));
 }
 
 std::string history_progress_text(const HistoryProgress& history) {
@@ -73,7 +73,7 @@ std::string seconds_text(const std::string& seconds) {
   return text == seconds + "s" ? seconds + " s" : fmt::format("{} s ({})", seconds, text);
 }
 
-std::string timelock_details(const json::value& timelock) {
+std::string timelock_details(const json::value& timelock, std::size_t width) {
   const auto history = history_of(timelock);
   FactList facts;
   facts.add("contract", text_at(timelock, "address"));
@@ -91,11 +91,18 @@ std::string timelock_details(const json::value& timelock) {
   facts.add("failing since", when_utc(timelock, "scan.failingSince"));
   facts.add("scan error", text_at(timelock, "scan.error"));
   facts.add("watched since", when_utc(timelock, "createdAt"));
-  return facts.text();
+  return facts.text(width);
 }
 
-std::string timelock_table(const json::array& timelocks) {
-  TextTable table({"CONTRACT", "CHAIN", "STANDARD", "DELAY", "HISTORY", "SCANNED", "REMARK", "ERROR"});
+std::string timelock_table(const json::array& timelocks, std::size_t width) {
+  TextTable table({"CONTRACT",
+                   {"CHAIN", 1},
+                   {"STANDARD", 3},
+                   {"DELAY", 4},
+                   "HISTORY",
+                   {"SCANNED", 5},
+                   {"REMARK", 6, 10},
+                   {"ERROR", 2, 12}});
   for (const auto& timelock : timelocks) {
     const auto history = history_of(timelock);
     const auto error = history.error.empty() ? text_at(timelock, "scan.error") : history.error;
@@ -104,7 +111,7 @@ std::string timelock_table(const json::array& timelocks) {
                history.complete ? "complete" : fmt::format("{}%", history.percent), text_at(timelock, "scan.block"),
                shortened(text_at(timelock, "remark"), kRemarkColumns), shortened(error, kRemarkColumns)});
   }
-  return table.text();
+  return table.text(width);
 }
 
 }  // namespace fencepost::cli

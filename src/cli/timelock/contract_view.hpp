@@ -6,10 +6,12 @@
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
+#include "cli/text_table.hpp"
+
 namespace fencepost::cli {
 
-std::string timelock_details(const boost::json::value& timelock);
-std::string timelock_table(const boost::json::array& timelocks);
+std::string timelock_details(const boost::json::value& timelock, std::size_t width = kFullWidth);
+std::string timelock_table(const boost::json::array& timelocks, std::size_t width = kFullWidth);
 
 // How far the history of a contract has been scanned.
 struct HistoryProgress {
@@ -22,7 +24,7 @@ struct HistoryProgress {
 HistoryProgress history_of(const boost::json::value& timelock);
 
 // "[#########...........]  45%  block 120 of 240"; at most 79 columns.
-std::string history_bar(const HistoryProgress& history);
+std::string history_bar(const HistoryProgress& history, std::size_t width = kFullWidth);
 // "45%, block 120 of 240"
 std::string history_progress_text(const HistoryProgress& history);
 

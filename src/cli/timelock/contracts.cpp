@@ -14,7 +14,7 @@ namespace {
 struct TimelockListFlags {
   ApiFlags api;
   ChainId chain_id;
-  std::size_t limit = 200;
+  PageFlags page{.limit = 200};
   bool json = false;
 };
 
@@ -29,7 +29,7 @@ struct TimelockFlags {
 int list_contracts(const TimelockListFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  const auto list = read_pages(*api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+  const auto list = read_pages(*api, flags.page, [&](std::size_t limit, const std::string& cursor) {
     auto target = fmt::format("/api/v1/timelocks?limit={}", limit);
     add_parameter(target, "chainId", flags.chain_id ? std::to_string(*flags.chain_id) : "");
     add_parameter(target, "cursor", cursor);
@@ -78,9 +78,7 @@ void add_timelock_contracts(CLI::App& timelock, Run& run) {
   const auto [list, flags] =
       add_verb<TimelockListFlags>(timelock, run, "list", "Show the watched contracts", list_contracts);
   list.add_option("--chain", flags->chain_id, "Only contracts on this chain");
-  list.add_option("--limit", flags->limit, "Largest number of items to show")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 10'000));
+  add_page_flags(list, flags->page);
   add_api_flags(list, flags->api);
   add_json_flag(list, flags->json);
 

@@ -47,7 +47,7 @@ std::string argument_text(const json::value& argument) {
                      shortened(text_at(argument, "value"), kArgumentColumns));
 }
 
-std::string call_text(const json::value& call) {
+std::string call_text(const json::value& call, std::size_t width) {
   FactList facts;
   facts.add("call", text_at(call, "index"));
   facts.add("  target", text_at(call, "target"));
@@ -59,17 +59,17 @@ std::string call_text(const json::value& call) {
   const auto data = text_at(call, "data");
   const bool whole = data.size() <= kDataColumns;
   facts.add("  data", whole ? data : fmt::format("{} ({} bytes)", shortened(data, kDataColumns), data.size() / 2 - 1));
-  return "\n" + facts.text();
+  return "\n" + facts.text(width);
 }
 
-std::string steps_table(const json::array& steps) {
+std::string steps_table(const json::array& steps, std::size_t width) {
   if (steps.empty()) return "";
-  TextTable table({"AT (UTC)", "FROM", "TO", "NODE", "WHY"});
+  TextTable table({"AT (UTC)", {"FROM", 1}, "TO", {"NODE", 2, 12}, {"WHY", 0, 16}});
   for (const auto& step : steps) {
     table.add({when(step, "at"), text_at(step, "from"), text_at(step, "to"), text_at(step, "node"),
                shortened(text_at(step, "why"), kWhyColumns)});
   }
-  return "\n" + table.text();
+  return "\n" + table.text(width);
 }
 
 // Only of an id that was queued more than once.
@@ -91,9 +91,17 @@ std::string flow_status_text(const json::value& flow) {
 }
 
 // The id is last: it is long, and `timelock flow` needs all of it.
-std::string flow_table(const json::array& flows) {
-  TextTable table(
-      {"STATUS", "STANDARD", "CHAIN", "CONTRACT", "INITIATOR", "GEN", "CALLS", "DUE (UTC)", "QUEUED (UTC)", "FLOW ID"});
+std::string flow_table(const json::array& flows, std::size_t width) {
+  TextTable table({"STATUS",
+                   {"STANDARD", 6},
+                   {"CHAIN", 5},
+                   {"CONTRACT", 2},
+                   {"INITIATOR", 4},
+                   {"GEN", 8},
+                   {"CALLS", 7},
+                   {"DUE (UTC)", 1},
+                   {"QUEUED (UTC)", 3},
+                   "FLOW ID"});
   for (const auto& flow : flows) {
     const auto due = when(flow, "dueAt");
     table.add({flow_status_text(flow), text_at(flow, "standard"), text_at(flow, "chainId"),
@@ -101,10 +109,10 @@ std::string flow_table(const json::array& flows) {
                text_at(flow, "generation"), text_at(flow, "callCount"), due.empty() ? "never" : due,
                when(flow, "queuedAt"), text_at(flow, "flowId")});
   }
-  return table.text();
+  return table.text(width);
 }
 
-std::string flow_details(const json::value& flow) {
+std::string flow_details(const json::value& flow, std::size_t width) {
   FactList facts;
   facts.add("flow", text_at(flow, "flowId"));
   facts.add("generation", text_at(flow, "generation"));
@@ -126,9 +134,9 @@ std::string flow_details(const json::value& flow) {
   facts.add("executed by", text_at(flow, "executeTxHash"));
   facts.add("cancelled", when_utc(flow, "cancelledAt"));
   facts.add("cancelled by", text_at(flow, "cancelTxHash"));
-  auto out = facts.text();
-  for (const auto& call : list_at(flow, "calls")) out += call_text(call);
-  return out + steps_table(list_at(flow, "history")) + generations_table(list_at(flow, "generations"));
+  auto out = facts.text(width);
+  for (const auto& call : list_at(flow, "calls")) out += call_text(call, width);
+  return out + steps_table(list_at(flow, "history"), width) + generations_table(list_at(flow, "generations"));
 }
 
 }  // namespace fencepost::cli

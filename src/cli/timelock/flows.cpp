@@ -27,7 +27,7 @@ struct FlowFlags {
 };
 
 Result<ItemList> read_flows(Api& api, const FlowListFlags& flags) {
-  return read_pages(api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+  return read_pages(api, flags.page, [&](std::size_t limit, const std::string& cursor) {
     return flow_list_target(flags, limit, cursor);
   });
 }
@@ -40,14 +40,14 @@ bool is_same_flow(const boost::json::value& a, const boost::json::value& b) {
 // The waiting ones, the soonest first, and in the rest of the limit the ready ones, the newest first: an operation of
 // OpenZeppelin's stays ready for ever, so old ones would leave no room for what comes next.
 Result<ItemList> read_upcoming(Api& api, FlowListFlags flags) {
-  const auto limit = flags.limit;
+  const auto limit = flags.page.all ? kMostOfAll : flags.page.limit;
   flags.status = "waiting";
   flags.sort = "eta";
   auto list = read_flows(api, flags);
   if (!list || !list->next_cursor.empty()) return list;
   flags.status = "ready";
   flags.sort = "";
-  flags.limit = std::max<std::size_t>(limit - list->items.size(), 1);  // one: to see whether there are more
+  flags.page = {.limit = std::max<std::size_t>(limit - list->items.size(), 1)};  // one: to see whether there are more
   const auto ready = read_flows(api, flags);
   if (!ready) return fail(ready.error());
   // One may have become ready since the first request.
@@ -68,9 +68,14 @@ Result<ItemList> read_upcoming(Api& api, FlowListFlags flags) {
 int list_flows(const FlowListFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  const auto list = flags.upcoming ? read_upcoming(*api, flags) : read_flows(*api, flags);
+  auto list = flags.upcoming ? read_upcoming(*api, flags) : read_flows(*api, flags);
   if (!list) return report(list.error());
   if (flags.upcoming) {
+    // Its order is no list's of the API: --cursor does not lead beyond it.
+    if (!flags.json && !list->next_cursor.empty()) {
+      list->more = true;
+      list->next_cursor.clear();
+    }
     print_list(*list, flags.json, "no flow is waiting or ready", calendar_text);
   } else {
     print_list(*list, flags.json, "no flows", flow_table);
@@ -106,7 +111,7 @@ Result<std::string> find_flow_target(Api& api, const FlowChoice& choice) {
   filter.chain_id = choice.chain_id;
   filter.contract = choice.contract;
   filter.q = choice.flow_id;
-  const auto list = read_pages(api, kMostMatches, [&](std::size_t limit, const std::string& cursor) {
+  const auto list = read_pages(api, {.limit = kMostMatches}, [&](std::size_t limit, const std::string& cursor) {
     return flow_list_target(filter, limit, cursor) + "&removed=true";
   });
   if (!list) return fail(list.error());
@@ -149,13 +154,14 @@ void add_timelock_flows(CLI::App& timelock, Run& run) {
   list.add_option("--standard", flags->standard, "Only flows of this standard")
       ->check(CLI::IsMember({"compound", "openzeppelin"}));
   list.add_option("--query", flags->q, "Only flows with this id, transaction hash or address");
-  list.add_flag("--upcoming", flags->upcoming,
-                "What becomes ready and what expires, by day in local time, soonest first; within the limit, what is "
-                "waiting comes before what is ready")
-      ->excludes(status);
-  list.add_option("--limit", flags->limit, "Largest number of flows to show")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 10'000));
+  auto* upcoming =
+      list.add_flag(
+              "--upcoming", flags->upcoming,
+              "What becomes ready and what expires, by day in local time, soonest first; within the limit, what is "
+              "waiting comes before what is ready")
+          ->excludes(status);
+  add_page_flags(list, flags->page);
+  upcoming->excludes(list.get_option("--cursor"));
   add_api_flags(list, flags->api);
   add_json_flag(list, flags->json);
 

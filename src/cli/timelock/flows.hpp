@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/api_access.hpp"
+#include "cli/api_command.hpp"
 #include "cli/timelock/verbs.hpp"
 
 namespace fencepost::cli {
@@ -19,7 +20,7 @@ struct FlowListFlags {
   std::string q;
   std::string sort;
   bool upcoming = false;
-  std::size_t limit = 50;
+  PageFlags page;
   bool json = false;
 };
 

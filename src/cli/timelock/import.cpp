@@ -4,6 +4,8 @@
 
 #include <boost/json/object.hpp>
 
+#include "base/text.hpp"
+
 #include "cli/answer_text.hpp"
 #include "cli/api_command.hpp"
 #include "cli/exit_code.hpp"
@@ -12,6 +14,7 @@
 #include "cli/timelock/import_follow.hpp"
 #include "cli/timelock/verbs.hpp"
 #include "cli/verb.hpp"
+#include "cli/watching.hpp"
 
 namespace fencepost::cli {
 namespace {
@@ -49,9 +52,13 @@ int import_contract(const TimelockImportFlags& flags) {
   }
   const ImportFollowOptions options{
       .timeout = *timeout, .json = flags.json, .live = !flags.json && ::isatty(STDOUT_FILENO) == 1};
+  const Watching watching(
+      "the scan",
+      command_again(fmt::format("timelock show {} --chain {}", shell_word(flags.address), flags.chain_id), flags.api));
   const auto world = terminal_world(*api);
   const auto code = follow_import(world, timelock_target(flags.chain_id, flags.address), options);
-  return code ? *code : report(code.error());
+  if (!code) return report(code.error());
+  return *code == kExitNotYet ? watching.timed_out() : *code;
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class ImportFollower {
     timelock_ = std::move(*timelock);
     const auto history = history_of(timelock_);
     if (options_.live) {
-      world_.print("\r\x1b[K" + history_bar(history));
+      world_.print("\r\x1b[K" + history_bar(history, world_.columns()));
       line_open_ = true;
     } else if (!options_.json) {
       print_line(history);

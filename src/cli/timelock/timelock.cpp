@@ -37,7 +37,7 @@ std::string timelock_target(std::int64_t chain_id, const std::string& address) {
 
 Result<std::string> find_timelock_target(Api& api, const std::string& address, ChainId chain_id) {
   if (chain_id) return timelock_target(*chain_id, address);
-  const auto list = read_pages(api, kMostContracts, [](std::size_t limit, const std::string& cursor) {
+  const auto list = read_pages(api, {.limit = kMostContracts}, [](std::size_t limit, const std::string& cursor) {
     auto target = fmt::format("/api/v1/timelocks?limit={}", limit);
     add_parameter(target, "cursor", cursor);
     return target;

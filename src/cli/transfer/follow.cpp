@@ -35,8 +35,12 @@ class TransferFollower {
     if (!transfer) return fail(transfer.error());
     const bool changed = *transfer != transfer_;
     transfer_ = std::move(*transfer);
-    if (changed) world_.print((options_.json ? json::serialize(transfer_) : transfer_line(transfer_)) + "\n");
+    if (changed) world_.print(line() + "\n");
     return is_terminal(transfer_);
+  }
+
+  std::string line() const {
+    return options_.json ? json::serialize(transfer_) : shortened(transfer_line(transfer_), world_.columns());
   }
 
   const PollWorld& world_;

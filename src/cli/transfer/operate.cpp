@@ -1,4 +1,4 @@
-// `fencepost transfer audit|mint|burn`: for operators.
+// `fencepost transfer audit|mint|burn|fail`: for operators.
 #include <fmt/format.h>
 
 #include <boost/json/object.hpp>
@@ -49,6 +49,30 @@ int issue_money(const IssueFlags& flags) {
   return show_answer(api->post(target, body, true), flags.json, issue_details);
 }
 
+struct FailFlags {
+  ApiFlags api;
+  std::string transfer_id;
+  std::string reason;
+  bool json = false;
+};
+
+int fail_transfer(const FailFlags& flags) {
+  auto api = connect(flags.api);
+  if (!api) return report(api.error());
+  const boost::json::object body{{"reason", flags.reason}};
+  return show_answer(api->post(transfer_target(flags.transfer_id) + "/fail", body, false), flags.json,
+                     transfer_details);
+}
+
+void add_fail(CLI::App& transfer, Run& run) {
+  const auto [command, flags] = add_verb<FailFlags>(
+      transfer, run, "fail", "Reject an approved transfer that cannot be completed (operators)", fail_transfer);
+  command.add_option("transferId", flags->transfer_id, "Transfer id")->required();
+  command.add_option("--reason", flags->reason, "Reason, stored in the audit trail")->required();
+  add_api_flags(command, flags->api);
+  add_json_flag(command, flags->json);
+}
+
 void add_issue(CLI::App& transfer, Run& run, const std::string& name, const std::string& help) {
   IssueFlags initial;
   initial.verb = name;
@@ -72,6 +96,7 @@ void add_transfer_operate(CLI::App& transfer, Run& run) {
   add_json_flag(audit.command, audit.flags->json);
   add_issue(transfer, run, "mint", "Create money on a member's account (operators)");
   add_issue(transfer, run, "burn", "Destroy money from a member's account (operators)");
+  add_fail(transfer, run);
 }
 
 }  // namespace fencepost::cli

@@ -7,6 +7,8 @@
 
 #include <boost/json/object.hpp>
 
+#include "base/error.hpp"
+
 #include "cli/api_access.hpp"
 
 namespace fencepost::cli {
@@ -18,15 +20,17 @@ struct TransferSendFlags {
   std::string to;
   std::string amount;
   std::string reason;
-  std::string mode;  // "sync" or "pool"; empty: the node's setting
+  std::string metadata;  // a JSON object
+  std::string mode;      // "sync" or "pool"; empty: the node's setting
   std::optional<std::int64_t> expires_hours;
-  std::string key;  // empty: a new key is generated and printed
+  std::optional<std::int64_t> max_retries;  // -1: until the transfer expires
+  std::string key;                          // empty: a new key is generated and printed
   bool wait = false;
   std::string timeout;  // of `wait`; empty: no limit
   bool json = false;
 };
 
-// The request body, with only the members that were given.
-boost::json::object transfer_body(const TransferSendFlags& flags, const std::string& key);
+// The request body without its key, with only the members that were given. Error: kInvalid `bad_metadata`.
+Result<boost::json::object> transfer_body(const TransferSendFlags& flags);
 
 }  // namespace fencepost::cli

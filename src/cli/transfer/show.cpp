@@ -18,7 +18,6 @@ namespace fencepost::cli {
 namespace {
 
 constexpr std::size_t kStatementLines = 50;
-constexpr std::size_t kMostItems = 10'000;
 
 struct TransferFlags {
   ApiFlags api;
@@ -35,7 +34,7 @@ struct StatementFlags {
   ApiFlags api;
   std::string guild;
   std::string member;
-  std::optional<std::size_t> limit;  // none: 50, or for CSV the API's default
+  PageFlags page{.limit = 0};  // 0: 50, or for CSV the API's default
   bool csv = false;
   bool json = false;
 };
@@ -56,7 +55,7 @@ int watch_transfer(const TransferWatchFlags& flags) {
   auto api = connect(flags.transfer.api);
   if (!api) return report(api.error());
   const TransferFollowOptions options{.timeout = *timeout, .json = flags.transfer.json};
-  return follow_on_terminal(*api, flags.transfer.transfer_id, options);
+  return follow_on_terminal(*api, flags.transfer.transfer_id, options, flags.transfer.api);
 }
 
 int cancel_transfer(const TransferFlags& flags) {
@@ -69,7 +68,7 @@ int cancel_transfer(const TransferFlags& flags) {
 int list_transfers(const TransferListFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  const auto list = read_pages(*api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+  const auto list = read_pages(*api, flags.page, [&](std::size_t limit, const std::string& cursor) {
     return transfer_list_target(flags, limit, cursor);
   });
   if (!list) return report(list.error());
@@ -77,22 +76,45 @@ int list_transfers(const TransferListFlags& flags) {
   return kExitDone;
 }
 
+// The cursor of the next page, from the answer's header Link; empty: it was the last page.
+std::string next_csv_cursor(const http::ClientResponse& page) {
+  constexpr std::string_view kName = "cursor=";
+  const auto link = page.header("Link").value_or("");
+  const auto at = link.find(kName);
+  if (at == std::string::npos) return "";
+  const auto begin = at + kName.size();
+  return std::string(link.substr(begin, link.find_first_of("&>", begin) - begin));
+}
+
+int print_csv(ApiClient& api, const std::string& target, const PageFlags& page) {
+  auto cursor = page.cursor;
+  for (bool first = true;; first = false) {
+    const auto limit = page.limit == 0 ? "" : fmt::format("&limit={}", page.limit);
+    const auto file = api.get_file(with_cursor(target + limit, cursor));
+    if (!file) return report(file.error());
+    const auto line_end = file->body.find('\n');
+    const auto header = first || line_end == std::string::npos ? 0 : line_end + 1;  // once, at the top
+    fmt::print("{}", std::string_view(file->body).substr(header));
+    cursor = next_csv_cursor(*file);
+    if (cursor.empty()) return kExitDone;
+    if (page.all) continue;
+    // On stderr: stdout often goes to a file.
+    print_notice(fmt::format("there are more entries, these are the newest: give --all, or go on with --cursor {}",
+                             printable(cursor)));
+    return kExitDone;
+  }
+}
+
 int show_statement(const StatementFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
   const auto target = account_target(flags.guild, flags.member) + "/statement?format=";
-  if (flags.csv) {
-    const auto file = api->get_file(target + "csv" + (flags.limit ? fmt::format("&limit={}", *flags.limit) : ""));
-    if (!file) return report(file.error());
-    fmt::print("{}", file->body);
-    // On stderr: stdout often goes to a file.
-    if (file->header("Link")) fmt::print(stderr, "there are more entries: these are the newest\n");
-    return kExitDone;
-  }
-  const auto list =
-      read_pages(*api, flags.limit.value_or(kStatementLines), [&](std::size_t limit, const std::string& cursor) {
-        return with_cursor(fmt::format("{}json&limit={}", target, limit), cursor);
-      });
+  if (flags.csv) return print_csv(*api, target + "csv", flags.page);
+  auto page = flags.page;
+  if (page.limit == 0) page.limit = kStatementLines;
+  const auto list = read_pages(*api, page, [&](std::size_t limit, const std::string& cursor) {
+    return with_cursor(fmt::format("{}json&limit={}", target, limit), cursor);
+  });
   if (!list) return report(list.error());
   print_list(*list, flags.json, "no entries", statement_table);
   return kExitDone;
@@ -104,18 +126,12 @@ void add_transfer_flags(CLI::App& command, TransferFlags& flags) {
   add_json_flag(command, flags.json);
 }
 
-template <class Limit>
-CLI::Option* add_limit(CLI::App& command, Limit& limit) {
-  return command.add_option("--limit", limit, "Largest number of items to show")
-      ->check(CLI::Range(std::size_t{1}, kMostItems));
-}
-
 void add_transfer_list(CLI::App& transfer, Run& run) {
   const auto [command, flags] =
       add_verb<TransferListFlags>(transfer, run, "list", "Show a guild's pool transfers, newest first", list_transfers);
   add_number(command, "--guild", flags->guild, "Guild id");
   command.add_option("--status", flags->status, "Only transfers in this status, such as checking");
-  add_limit(command, flags->limit)->capture_default_str();
+  add_page_flags(command, flags->page);
   add_api_flags(command, flags->api);
   add_json_flag(command, flags->json);
 }
@@ -125,7 +141,8 @@ void add_statement(CLI::App& transfer, Run& run) {
       transfer, run, "statement", "Show the entries of an account, newest first", show_statement);
   add_number(command, "--guild", flags->guild, "Guild id");
   add_number(command, "--member", flags->member, "Member id of the account; 0 is the guild's own account", 0);
-  add_limit(command, flags->limit);
+  add_page_flags(command, flags->page);
+  command.get_option("--limit")->default_str("");
   auto* csv = command.add_flag("--csv", flags->csv, "Print CSV, for a spreadsheet");
   add_api_flags(command, flags->api);
   command.add_flag("--json", flags->json, "Print JSON, for scripts")->excludes(csv);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/api_access.hpp"
+#include "cli/api_command.hpp"
 
 namespace fencepost::cli {
 
@@ -12,7 +13,7 @@ struct TransferListFlags {
   ApiFlags api;
   std::string guild;
   std::string status;
-  std::size_t limit = 50;
+  PageFlags page;
   bool json = false;
 };
 

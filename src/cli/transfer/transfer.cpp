@@ -4,17 +4,16 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "http/uri.hpp"
 
 #include "cli/api_command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/transfer/verbs.hpp"
 #include "cli/verb.hpp"
+#include "cli/watching.hpp"
 
 namespace fencepost::cli {
-namespace {
-
-// Accepts decimal digits up to 64 bits, without sign or leading zeros: CLI11 itself would read 010 as 8.
 CLI::Validator whole_number(std::int64_t min) {
   const auto check = [min](const std::string& text) -> std::string {
     std::int64_t number = 0;
@@ -28,12 +27,11 @@ CLI::Validator whole_number(std::int64_t min) {
   return {check, "NUMBER", "whole_number"};
 }
 
-}  // namespace
-
 void add_transfer(CLI::App& noun, Run& run) {
   noun.require_subcommand(1);
   add_transfer_send(noun, run);
   add_transfer_show(noun, run);
+  add_transfer_account(noun, run);
   add_transfer_operate(noun, run);
 }
 
@@ -58,14 +56,17 @@ std::string account_target(const std::string& guild, const std::string& member) 
 std::string key_or_new(const std::string& given) {
   if (!given.empty()) return given;
   auto key = new_request_id();
-  fmt::print(stderr, "key {}: repeat with --key to retry safely\n", key);
+  print_notice(fmt::format("key {}: repeat with --key to retry safely", key));
   return key;
 }
 
-int follow_on_terminal(Api& api, const std::string& transfer_id, const TransferFollowOptions& options) {
+int follow_on_terminal(Api& api, const std::string& transfer_id, const TransferFollowOptions& options,
+                       const ApiFlags& flags) {
+  const Watching watching("the transfer", command_again("transfer watch " + shell_word(transfer_id), flags));
   const auto world = terminal_world(api);
   const auto code = follow_transfer(world, transfer_target(transfer_id), options);
-  return code ? *code : report(code.error());
+  if (!code) return report(code.error());
+  return *code == kExitNotYet ? watching.timed_out() : *code;
 }
 
 }  // namespace fencepost::cli

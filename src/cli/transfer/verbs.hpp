@@ -16,13 +16,20 @@
 #include "cli/nouns.hpp"
 #include "cli/transfer/follow.hpp"
 
+namespace CLI {
+class Validator;
+}
+
 namespace fencepost::cli {
 
 // Each adds the verbs of its file to the noun.
 void add_transfer_send(CLI::App& transfer, Run& run);
 void add_transfer_show(CLI::App& transfer, Run& run);
+void add_transfer_account(CLI::App& transfer, Run& run);
 void add_transfer_operate(CLI::App& transfer, Run& run);
 
+// Accepts decimal digits up to 64 bits, without sign or leading zeros: CLI11 itself would read 010 as 8.
+CLI::Validator whole_number(std::int64_t min);
 // A required whole number.
 void add_number(CLI::App& command, const std::string& name, std::string& value, const std::string& help,
                 std::int64_t min = 1);
@@ -38,7 +45,9 @@ std::string account_target(const std::string& guild, const std::string& member);
 // retry without paying twice.
 std::string key_or_new(const std::string& given);
 
-// Follows the transfer on standard output; returns the exit code.
-int follow_on_terminal(Api& api, const std::string& transfer_id, const TransferFollowOptions& options);
+// Follows the transfer on standard output; returns the exit code. Says how to look again if that ends early; `flags`
+// choose the node.
+int follow_on_terminal(Api& api, const std::string& transfer_id, const TransferFollowOptions& options,
+                       const ApiFlags& flags);
 
 }  // namespace fencepost::cli

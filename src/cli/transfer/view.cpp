@@ -4,6 +4,8 @@
 
 #include <boost/json/object.hpp>
 
+#include "base/duration_text.hpp"
+
 #include "cli/answer_text.hpp"
 #include "cli/text_table.hpp"
 
@@ -49,7 +51,7 @@ bool is_terminal(const json::value& transfer) {
   return status == "completed" || status == "rejected";
 }
 
-std::string transfer_details(const json::value& transfer) {
+std::string transfer_details(const json::value& transfer, std::size_t width) {
   FactList facts;
   facts.add("transfer", text_at(transfer, "transferId"));
   facts.add("status", text_at(transfer, "status"));
@@ -60,6 +62,8 @@ std::string transfer_details(const json::value& transfer) {
   facts.add("to", text_at(transfer, "targetId"));
   facts.add("amount", text_at(transfer, "amount"));
   facts.add("reason", text_at(transfer, "reason"));
+  const auto metadata = text_at(transfer, "metadata");
+  facts.add("metadata", metadata == "{}" ? "" : metadata);
   facts.add("ledger id", text_at(transfer, "ledgerId"));
   facts.add("balance of payer", text_at(transfer, "initiatorBalance"));
   facts.add("balance of payee", text_at(transfer, "targetBalance"));
@@ -72,17 +76,24 @@ std::string transfer_details(const json::value& transfer) {
   facts.add("key", text_at(transfer, "idempotencyKey"));
   facts.add("created", when_utc(transfer, "createdAt"));
   facts.add("updated", when_utc(transfer, "updatedAt"));
-  return facts.text();
+  return facts.text(width);
 }
 
-std::string transfer_table(const json::array& transfers) {
-  TextTable table({"TRANSFER", "STATUS", "FROM", "TO", "AMOUNT", "RETRIES", "CREATED (UTC)", "REASON"});
+std::string transfer_table(const json::array& transfers, std::size_t width) {
+  TextTable table({"TRANSFER",
+                   "STATUS",
+                   {"FROM", 2},
+                   {"TO", 3},
+                   {"AMOUNT", 1},
+                   {"RETRIES", 6},
+                   {"CREATED (UTC)", 4},
+                   {"REASON", 5, 10}});
   for (const auto& transfer : transfers) {
     table.add({text_at(transfer, "transferId"), text_at(transfer, "status"), text_at(transfer, "initiatorId"),
                text_at(transfer, "targetId"), text_at(transfer, "amount"), retries_text(transfer),
                when(transfer, "createdAt"), shortened(text_at(transfer, "reason"), kTransferReasonColumns)});
   }
-  return table.text();
+  return table.text(width);
 }
 
 std::string transfer_line(const json::value& transfer) {
@@ -93,17 +104,24 @@ std::string transfer_line(const json::value& transfer) {
   return printable(line);
 }
 
-std::string statement_table(const json::array& entries) {
-  TextTable table({"LEDGER ID", "AT (UTC)", "KIND", "AMOUNT", "BALANCE", "WITH", "TRANSFER", "REASON"});
+std::string statement_table(const json::array& entries, std::size_t width) {
+  TextTable table({{"LEDGER ID", 4},
+                   "AT (UTC)",
+                   {"KIND", 3},
+                   "AMOUNT",
+                   {"BALANCE", 1},
+                   {"WITH", 2},
+                   {"TRANSFER", 6},
+                   {"REASON", 5, 12}});
   for (const auto& entry : entries) {
     table.add({text_at(entry, "ledgerId"), when(entry, "createdAt"), text_at(entry, "kind"), text_at(entry, "amount"),
                text_at(entry, "balanceAfter"), text_at(entry, "counterpartyId"), text_at(entry, "transferId"),
                shortened(text_at(entry, "reason"), kTransferReasonColumns)});
   }
-  return table.text();
+  return table.text(width);
 }
 
-std::string issue_details(const json::value& issue) {
+std::string issue_details(const json::value& issue, std::size_t width) {
   FactList facts;
   facts.add("kind", text_at(issue, "kind"));
   facts.add("guild", text_at(issue, "guildId"));
@@ -112,7 +130,35 @@ std::string issue_details(const json::value& issue) {
   facts.add("balance", text_at(issue, "balance"));
   facts.add("ledger id", text_at(issue, "ledgerId"));
   facts.add("transfer", text_at(issue, "transferId"));
-  return facts.text();
+  return facts.text(width);
+}
+
+std::string account_details(const json::value& account, std::size_t width) {
+  const auto limit = text_at(account, "dailyLimit");
+  FactList facts;
+  facts.add("guild", text_at(account, "guildId"));
+  facts.add("member", text_at(account, "memberId"));
+  facts.add("kind", text_at(account, "kind"));
+  facts.add("balance", text_at(account, "balance"));
+  facts.add("reserved", text_at(account, "reserved"));
+  facts.add("available", text_at(account, "available"));
+  facts.add("used today", text_at(account, "usedToday"));
+  facts.add("daily limit", limit.empty() ? "none" : limit);
+  facts.add("cooldown until", when_utc(account, "cooldownUntil"));
+  return facts.text(width);
+}
+
+std::string settings_details(const json::value& settings, std::size_t width) {
+  const auto limit = text_at(settings, "dailyLimit");
+  const auto retries = text_at(settings, "maxRetries");
+  const auto cooldown = int_at(settings, "cooldownSeconds");
+  FactList facts;
+  facts.add("guild", text_at(settings, "guildId"));
+  facts.add("daily limit", limit.empty() ? "none" : limit);
+  facts.add("cooldown", cooldown ? duration_text(std::chrono::seconds(*cooldown)) : "");
+  facts.add("expiry", text_at(settings, "defaultExpiryHours") + "h");
+  facts.add("max retries", retries.empty() ? "none, until the transfer expires" : retries);
+  return facts.text(width);
 }
 
 std::string audit_lines(const json::value& audit) {

@@ -13,6 +13,7 @@
 
 #include "cli/answer_text.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/tx/view.hpp"
 
 namespace fencepost::cli {
 namespace {
@@ -43,7 +44,10 @@ class TxFollower {
     if (!reached) return fail(reached.error());
     if (options_.json) world_.print(json::serialize(json::object{{"tx", tx_}}) + "\n");
     if (!*reached) return kExitNotYet;
-    return progress_.state == "FAILED_FINAL" ? kExitFailedForGood : kExitDone;
+    const auto failure = failure_text();
+    if (failure.empty()) return kExitDone;
+    if (!options_.json) world_.print(failure + "\n");
+    return kExitFailedForGood;
   }
 
  private:
@@ -71,18 +75,28 @@ class TxFollower {
     return "?wait=" + next_stop() + "&timeout=" + duration_text(round_time());
   }
 
+  // How the transaction failed and why; empty: it did not. A revert counts as soon as it is mined.
+  std::string failure_text() const {
+    const auto error = printable(text_at(tx_, "error"));
+    const auto reason = error.empty() ? "" : ": " + error;
+    if (progress_.state == "FAILED_FINAL") return printable(state_text(tx_)) + reason;
+    const bool reverted = options_.goal == TxGoal::kMined && progress_.mined_block && progress_.reverted;
+    return reverted ? fmt::format("reverted in block {}{}", *progress_.mined_block, reason) : "";
+  }
+
   void show_steps(const json::array& steps) {
     for (; shown_ < steps.size(); ++shown_) {
       if (options_.json) {
         world_.print(json::serialize(json::object{{"step", steps[shown_]}}) + "\n");
       } else {
-        world_.print((options_.live ? "\r\x1b[K" : "") + step_line(steps[shown_], options_.paint) + "\n");
+        world_.print((options_.live ? "\r\x1b[K" : "") + step_line(steps[shown_], options_.paint, world_.columns()) +
+                     "\n");
       }
     }
   }
 
   void draw() {
-    world_.print("\r\x1b[K" + progress_line(progress_, options_.paint));
+    world_.print("\r\x1b[K" + progress_line(progress_, options_.paint, world_.columns()));
     line_open_ = true;
   }
   void close_line() {

@@ -21,8 +21,8 @@ struct TxFollowOptions {
 };
 
 // Returns the process's exit code: kExitDone if the goal is reached, kExitFailedForGood if the transaction is
-// FAILED_FINAL, kExitNotYet if the timeout passed first. Errors: the transaction does not exist or may not be seen; the
-// server was unreachable for a minute (shorter outages are retried).
+// FAILED_FINAL, or was mined and reverted when that was the goal, kExitNotYet if the timeout passed first. Errors: the
+// transaction does not exist or may not be seen; the server was unreachable for a minute (shorter outages are retried).
 Result<int> follow_tx(const PollWorld& world, const std::string& tx_id, const TxFollowOptions& options);
 
 }  // namespace fencepost::cli

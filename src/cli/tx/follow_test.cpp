@@ -124,6 +124,29 @@ TEST(tx_follow, stops_at_an_earlier_goal_or_at_the_end_before_it) {
   EXPECT_EQ(follow(failed, {.goal = TxGoal::kSubmitted, .timeout = {}}).code, kExitFailedForGood);
 }
 
+TEST(tx_follow, a_revert_counts_as_soon_as_it_is_mined_if_that_was_the_goal) {
+  constexpr auto kReverted = R"({"txId": "t", "chainId": 1, "state": "TRACKING", "firstSubmittedAt": "x",
+                                 "subState": "mined", "receipt": {"blockNumber": "0xa", "status": "0x0"},
+                                 "error": "the shop is\u0007 closed"})";
+  ScriptedApi mined({{kTracking}, {kReverted}});
+  const auto seen = follow(mined, {.goal = TxGoal::kMined, .timeout = {}});
+  EXPECT_EQ(seen.code, kExitFailedForGood);
+  EXPECT_EQ(seen.output, "reverted in block 10: the shop is  closed\n");
+  ScriptedApi submitted({{kReverted}});
+  EXPECT_EQ(follow(submitted, {.goal = TxGoal::kSubmitted, .timeout = {}}).code, kExitDone);
+  ScriptedApi reorged({{kReverted}, {kConfirmed}});
+  EXPECT_EQ(follow(reorged, {.timeout = {}}).code, kExitDone) << "a reorg may move it to a block where it succeeds";
+  ScriptedApi succeeded({{kMined}});
+  EXPECT_EQ(follow(succeeded, {.goal = TxGoal::kMined, .timeout = {}}).code, kExitDone);
+}
+
+TEST(tx_follow, says_why_the_transaction_failed) {
+  ScriptedApi with_reason({{R"({"state": "FAILED_FINAL", "subState": "reverted", "error": "closed"})"}});
+  EXPECT_EQ(follow(with_reason).output, "FAILED_FINAL (reverted): closed\n");
+  ScriptedApi without({{kFailed}});
+  EXPECT_EQ(follow(without).output, "FAILED_FINAL (reverted)\n");
+}
+
 TEST(tx_follow, gives_up_when_the_time_is_over) {
   ScriptedApi api({{kTracking}});
   EXPECT_EQ(follow(api, {.timeout = 3500ms}).code, kExitNotYet);

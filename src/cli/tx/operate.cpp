@@ -1,4 +1,4 @@
-// `fencepost tx rebroadcast|record-hash|cancel`: an operator's actions on one transaction.
+// `fencepost tx rebroadcast|record-hash|cancel|resend`: an operator's actions on one transaction.
 #include <fmt/format.h>
 
 #include <boost/json/object.hpp>
@@ -42,8 +42,11 @@ void add_tx_operate(CLI::App& tx, Run& run) {
   add_tx_operation(tx, run, "rebroadcast", "Broadcast the newest attempt again now (operators)");
   add_tx_operation(tx, run, "record-hash",
                    "Record a transaction hash that was broadcast outside Fencepost (operators)");
-  add_tx_operation(tx, run, "cancel",
-                   "Replace the transaction with an empty self-transfer at the same nonce (operators)");
+  add_tx_operation(
+      tx, run, "cancel",
+      "Replace the transaction with an empty self-transfer at the same nonce, or end one that has no nonce "
+      "yet (operators)");
+  add_tx_operation(tx, run, "resend", "Send again what had ended and a reorg has undone (operators)");
 }
 
 }  // namespace fencepost::cli

@@ -46,13 +46,24 @@ std::string painted(const Stage& stage, Paint paint) {
   std::unreachable();
 }
 
+constexpr std::string_view kArrow = " ▸ ";
+constexpr std::size_t kLeastStage = 8;  // columns of the narrowest stage
+
+// With the brackets that Paint::kPlain adds: with colours the line is two columns shorter.
+std::size_t width_of(const std::vector<Stage>& stages) {
+  std::size_t out = columns_of(kArrow) * (stages.empty() ? 0 : stages.size() - 1);
+  for (const auto& stage : stages) out += columns_of(stage.text) + (stage.when == When::kNow ? 2 : 0);
+  return out;
+}
+
 std::string mined_text(const TxProgress& progress) {
   if (!progress.mined_block) return "mined";
+  const auto* mined = progress.reverted ? "reverted" : "mined";
   const bool by_tag = progress.required == "safe" || progress.required == "finalized";
-  if (by_tag) return fmt::format("mined, not yet {}", progress.required);
-  if (!progress.head || progress.required.empty()) return "mined";
+  if (by_tag) return fmt::format("{}, not yet {}", mined, progress.required);
+  if (!progress.head || progress.required.empty()) return mined;
   const auto on_top = std::max<std::int64_t>(0, *progress.head - *progress.mined_block);
-  return fmt::format("mined {}/{}", on_top, progress.required);
+  return fmt::format("{} {}/{}", mined, on_top, progress.required);
 }
 
 std::string with_detail(const std::string& state, const std::string& detail) {
@@ -82,7 +93,9 @@ std::vector<Stage> stages_of(const TxProgress& progress) {
     if (i < place || (i == place && aside)) {
       out.push_back({kStages[i], When::kPast});
     } else if (i == place) {
-      out.push_back({i == kMined ? mined_text(progress) : with_detail(kStages[i], progress.sub_state), When::kNow});
+      const bool mined = i == kMined;
+      out.push_back({mined ? mined_text(progress) : with_detail(kStages[i], progress.sub_state), When::kNow,
+                     mined && progress.reverted});
     } else if (!aside) {
       out.push_back({kStages[i], When::kLater});
     }
@@ -99,6 +112,7 @@ TxProgress read_progress(const json::value& tx) {
   out.sub_state = text_at(tx, "subState");
   out.submitted = out.state == "TRACKING" || !text_at(tx, "firstSubmittedAt").empty();
   out.mined_block = int_at(tx, "receipt.blockNumber");
+  out.reverted = int_at(tx, "receipt.status") == 0;
   return out;
 }
 
@@ -113,26 +127,38 @@ void add_chain(TxProgress& progress, const json::value& chains, std::int64_t cha
   }
 }
 
-std::string progress_line(const TxProgress& progress, Paint paint) {
+std::string progress_line(const TxProgress& progress, Paint paint, std::size_t width) {
+  auto stages = stages_of(progress);
+  while (stages.size() > 1 && width_of(stages) > width) {
+    stages.erase(stages.front().when == When::kPast ? stages.begin() : stages.end() - 1);
+  }
+  if (width_of(stages) > width) stages.front().text = shortened(stages.front().text, std::max(width, kLeastStage) - 2);
   std::string out;
-  for (const auto& stage : stages_of(progress)) {
-    if (!out.empty()) out += " ▸ ";
+  for (const auto& stage : stages) {
+    if (!out.empty()) out += kArrow;
     out += painted(stage, paint);
   }
   return out;
 }
 
-std::string step_line(const json::value& step, Paint paint) {
-  const auto at = text_at(step, "at");
+std::string step_line(const json::value& step, Paint paint, std::size_t width) {
+  const auto at = printable(text_at(step, "at"));
   const auto to = text_at(step, "to");
   const auto sub_state = text_at(step, "subState");
-  const auto state = sub_state.empty() ? to : fmt::format("{} ({})", to, sub_state);
+  const auto state = printable(sub_state.empty() ? to : fmt::format("{} ({})", to, sub_state));
   const auto token = text_at(step, "fencingToken");
-  const auto who = fmt::format("{}{}", text_at(step, "node"), token.empty() ? "" : fmt::format(" #{}", token));
-  const bool colored = paint == Paint::kColor;
-  return fmt::format("{}  {}{:<24}{}  {}  {}{}{}", printable(at.size() >= 23 ? at.substr(11, 12) : at),
-                     colored ? kBold : "", printable(state), colored ? kEnd : "", printable(text_at(step, "why")),
-                     colored ? kDim : "", printable(who), colored ? kEnd : "");
+  auto who = printable(fmt::format("{}{}", text_at(step, "node"), token.empty() ? "" : fmt::format(" #{}", token)));
+  auto line = fmt::format("{}  {:<24}", at.size() >= 23 ? at.substr(11, 12) : at, state);
+  const auto begin = columns_of(line) + 2;
+  auto why = printable(text_at(step, "why"));
+  if (begin + columns_of(why) + 2 + columns_of(who) > width) who = "";
+  why = begin < width ? shortened(why, width - begin) : "";
+  if (paint == Paint::kColor) {
+    const auto state_at = line.find("  ") + 2;
+    line = fmt::format("{}{}{}{}", line.substr(0, state_at), kBold, line.substr(state_at), kEnd);
+    if (!who.empty()) who = fmt::format("{}{}{}", kDim, who, kEnd);
+  }
+  return fmt::format("{}  {}{}{}", line, why, who.empty() ? "" : "  ", who);
 }
 
 }  // namespace fencepost::cli

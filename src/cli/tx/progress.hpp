@@ -7,6 +7,8 @@
 
 #include <boost/json/value.hpp>
 
+#include "cli/text_table.hpp"
+
 namespace fencepost::cli {
 
 struct TxProgress {
@@ -14,6 +16,7 @@ struct TxProgress {
   std::string sub_state;
   bool submitted = false;
   std::optional<std::int64_t> mined_block;
+  bool reverted = false;             // in that block
   std::optional<std::int64_t> head;  // of the chain; none: not asked for
   std::string required;              // "20", "safe" or "finalized"; empty: not known
 
@@ -28,10 +31,11 @@ void add_chain(TxProgress& progress, const boost::json::value& chains, std::int6
 enum class Paint { kPlain, kColor };
 
 // "ALLOCATED ▸ TRACKING ▸ [mined 3/20] ▸ CONFIRMED": past, current and future stages. Colour replaces the brackets. One
-// line, no line break.
-std::string progress_line(const TxProgress& progress, Paint paint);
+// line, no line break. If it is wider than `width`, past stages are left out first, then future ones.
+std::string progress_line(const TxProgress& progress, Paint paint, std::size_t width = kFullWidth);
 
-// "19:45:18.123  TRACKING (mined)  in block 7  node-a #12" of a step of the history; no line break.
-std::string step_line(const boost::json::value& step, Paint paint);
+// "19:45:18.123  TRACKING (mined)  in block 7  node-a #12" of a step of the history; no line break. If it is wider than
+// `width`, the node is left out first, then the reason is shortened.
+std::string step_line(const boost::json::value& step, Paint paint, std::size_t width = kFullWidth);
 
 }  // namespace fencepost::cli

@@ -65,6 +65,27 @@ TEST(tx_progress, colour_marks_the_place_without_brackets) {
       "\x1b[32mALLOCATED\x1b[0m ▸ \x1b[1m\x1b[32mTRACKING\x1b[0m ▸ \x1b[2mmined\x1b[0m ▸ \x1b[2mCONFIRMED\x1b[0m");
 }
 
+TEST(tx_progress, a_narrow_terminal_gets_fewer_stages) {
+  auto progress = read_progress(json::parse(R"({"state": "TRACKING", "receipt": {"blockNumber": 5}})"));
+  const auto at = [&](std::size_t width) { return progress_line(progress, Paint::kPlain, width); };
+  EXPECT_EQ(at(42), "ALLOCATED ▸ TRACKING ▸ [mined] ▸ CONFIRMED");
+  EXPECT_EQ(at(41), "TRACKING ▸ [mined] ▸ CONFIRMED");
+  EXPECT_EQ(at(20), "[mined] ▸ CONFIRMED");
+  EXPECT_EQ(at(10), "[mined]");
+  progress.reverted = true;
+  EXPECT_EQ(at(80), "ALLOCATED ▸ TRACKING ▸ [reverted] ▸ CONFIRMED");
+  EXPECT_EQ(at(8), "[rever…]");
+}
+
+TEST(tx_progress, a_step_on_a_narrow_terminal_loses_its_author_then_the_end_of_its_reason) {
+  const auto step = json::parse(R"({"at": "2026-11-15T19:45:18.123456Z", "to": "TRACKING", "node": "a-1",
+                                    "fencingToken": 12, "why": "accepted by the chain"})");
+  EXPECT_EQ(step_line(step, Paint::kPlain, 70),
+            "19:45:18.123  TRACKING                  accepted by the chain  a-1 #12");
+  EXPECT_EQ(step_line(step, Paint::kPlain, 68), "19:45:18.123  TRACKING                  accepted by the chain");
+  EXPECT_EQ(step_line(step, Paint::kPlain, 50), "19:45:18.123  TRACKING                  accepted …");
+}
+
 TEST(tx_progress, a_step_is_one_line_with_its_time_and_author) {
   EXPECT_EQ(step_line(json::parse(R"({"at": "2026-11-15T19:45:18.123456Z", "from": "ALLOCATED", "to": "TRACKING",
                                       "subState": null, "node": "a-1", "fencingToken": 12, "why": "broadcast"})"),

@@ -26,11 +26,11 @@ int send_tx(const TxSendFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
   // Printed before the request is sent, so that a caller who loses the answer can retry without paying twice.
-  if (made) fmt::print(stderr, "request id {}: repeat with --request-id to retry safely\n", request_id);
+  if (made) print_notice(fmt::format("request id {}: repeat with --request-id to retry safely", request_id));
   const auto tx = api->post("/api/v1/tx", *body, true);
   if (!tx || flags.wait.empty()) return show_tx(tx, flags.json);
   if (!flags.json) fmt::print("transaction {}\n", text_at(*tx, "txId"));
-  return follow_on_terminal(*api, text_at(*tx, "txId"), *options);
+  return follow_on_terminal(*api, text_at(*tx, "txId"), *options, flags.api);
 }
 
 }  // namespace

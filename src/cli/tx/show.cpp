@@ -32,7 +32,7 @@ int show_history(const TxFlags& flags) {
 int list_txs(const TxListFlags& flags) {
   auto api = connect(flags.api);
   if (!api) return report(api.error());
-  const auto list = read_pages(*api, flags.limit, [&](std::size_t limit, const std::string& cursor) {
+  const auto list = read_pages(*api, flags.page, [&](std::size_t limit, const std::string& cursor) {
     return list_target(flags, limit, cursor);
   });
   if (!list) return report(list.error());
@@ -68,9 +68,7 @@ void add_tx_show(CLI::App& tx, Run& run) {
   list.add_option("--signer", flags->signer, "Only transactions of this signer");
   list.add_option("--state", flags->state, "Only transactions in this state, such as STUCK");
   list.add_option("--chain-id", flags->chain_id, "Only transactions on this chain");
-  list.add_option("--limit", flags->limit, "Largest number of items to show")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 10'000));
+  add_page_flags(list, flags->page);
   add_api_flags(list, flags->api);
   add_json_flag(list, flags->json);
 }

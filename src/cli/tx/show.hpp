@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/api_access.hpp"
+#include "cli/api_command.hpp"
 
 namespace fencepost::cli {
 
@@ -14,7 +15,7 @@ struct TxListFlags {
   std::string signer;
   std::string state;
   std::optional<std::int64_t> chain_id;
-  std::size_t limit = 50;
+  PageFlags page;
   bool json = false;
 };
 

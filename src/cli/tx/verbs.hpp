@@ -36,7 +36,8 @@ int show_tx(const Result<boost::json::value>& answer, bool as_json);
 
 // Of `tx watch` and `tx send --wait`: "submitted", "mined" or "confirmed" and "2m". Errors: those of parse_duration.
 Result<TxFollowOptions> follow_options(const std::string& goal, const std::string& timeout, bool as_json);
-// Follows the transaction on standard output; returns the exit code.
-int follow_on_terminal(Api& api, const std::string& tx_id, const TxFollowOptions& options);
+// Follows the transaction on standard output; returns the exit code. Says how to look again if that ends early; `flags`
+// choose the node.
+int follow_on_terminal(Api& api, const std::string& tx_id, const TxFollowOptions& options, const ApiFlags& flags);
 
 }  // namespace fencepost::cli

@@ -20,12 +20,6 @@ namespace json = boost::json;
 constexpr std::size_t kReasonColumns = 60;
 constexpr std::size_t kRequestIdColumns = 24;
 
-std::string array_text(const json::value& value, std::string_view path, std::string (*table)(const json::array&)) {
-  const auto* found = find_at(value, path);
-  const auto* array = found == nullptr ? nullptr : found->if_array();
-  return array == nullptr || array->empty() ? "" : "\n" + table(*array);
-}
-
 std::string amount_at(const json::value& value, std::string_view path) {
   const auto text = text_at(value, path);
   const auto wei = parse_uint256(text);
@@ -45,14 +39,19 @@ std::string receipt_text(const json::value& tx) {
   return fmt::format("{}{}", *block, reverted ? " (reverted)" : "");
 }
 
-std::string attempts_table(const json::array& attempts) {
-  TextTable table({"ATTEMPT", "KIND", "HASH", "OUTCOME", "SIGNED (UTC)", "MESSAGE"});
-  for (const auto& attempt : attempts) {
-    table.add({text_at(attempt, "attempt"), text_at(attempt, "kind"), text_at(attempt, "txHash"),
-               text_at(attempt, "outcome"), when(attempt, "createdAt"),
-               shortened(text_at(attempt, "message"), kReasonColumns)});
-  }
-  return table.text();
+// A hash is shown whole where it fits: a part of it cannot be looked up.
+std::string attempts_table(const json::array& attempts, std::size_t width) {
+  const auto table_with = [&](std::string (*hash_text)(std::string_view)) {
+    TextTable table({"ATTEMPT", {"KIND", 3}, {"HASH", 2}, "OUTCOME", {"SIGNED (UTC)", 4}, {"MESSAGE", 1, 20}});
+    for (const auto& attempt : attempts) {
+      table.add({text_at(attempt, "attempt"), text_at(attempt, "kind"), hash_text(text_at(attempt, "txHash")),
+                 text_at(attempt, "outcome"), when(attempt, "createdAt"),
+                 shortened(text_at(attempt, "message"), kReasonColumns)});
+    }
+    return table;
+  };
+  const auto whole = table_with([](std::string_view hash) { return std::string(hash); });
+  return whole.full_width() <= width ? whole.text() : table_with(short_hex).text(width);
 }
 
 }  // namespace
@@ -63,7 +62,7 @@ std::string state_text(const json::value& tx) {
   return sub_state.empty() ? state : fmt::format("{} ({})", state, sub_state);
 }
 
-std::string tx_details(const json::value& tx) {
+std::string tx_details(const json::value& tx, std::size_t width) {
   FactList facts;
   facts.add("transaction", text_at(tx, "txId"));
   facts.add("state", state_text(tx));
@@ -85,21 +84,34 @@ std::string tx_details(const json::value& tx) {
   const bool on_its_way = (state == "TRACKING" || state == "STUCK") && receipt_text(tx).empty();
   if (on_its_way) facts.add("next resubmit", when_utc(tx, "nextResubmitAt"));
   facts.add("confirmed", when_utc(tx, "confirmedAt"));
-  return facts.text() + array_text(tx, "attempts", attempts_table);
+  auto out = facts.text(width);
+  const auto* attempts = find_at(tx, "attempts");
+  if (attempts != nullptr && attempts->is_array() && !attempts->get_array().empty()) {
+    out += "\n" + attempts_table(attempts->get_array(), width);
+  }
+  return out;
 }
 
-std::string tx_table(const json::array& txs) {
-  TextTable table({"TX ID", "STATE", "CHAIN", "NONCE", "SIGNER", "TO", "VALUE", "REQUEST ID", "CREATED (UTC)"});
+std::string tx_table(const json::array& txs, std::size_t width) {
+  TextTable table({"TX ID",
+                   "STATE",
+                   {"CHAIN", 7},
+                   {"NONCE", 3},
+                   {"SIGNER", 6},
+                   {"TO", 5},
+                   {"VALUE", 2},
+                   {"REQUEST ID", 4, 12},
+                   {"CREATED (UTC)", 1}});
   for (const auto& tx : txs) {
     table.add({text_at(tx, "txId"), state_text(tx), text_at(tx, "chainId"), text_at(tx, "nonce"),
                short_hex(text_at(tx, "signer")), short_hex(text_at(tx, "payload.to")), amount_at(tx, "payload.value"),
                shortened(text_at(tx, "requestId"), kRequestIdColumns), when(tx, "createdAt")});
   }
-  return table.text();
+  return table.text(width);
 }
 
-std::string history_table(const json::array& steps) {
-  TextTable table({"AT (UTC)", "FROM", "TO", "NODE", "TOKEN", "WHY"});
+std::string history_table(const json::array& steps, std::size_t width) {
+  TextTable table({"AT (UTC)", {"FROM", 1}, "TO", {"NODE", 2, 12}, {"TOKEN", 3}, {"WHY", 0, 20}});
   for (const auto& step : steps) {
     const auto sub_state = text_at(step, "subState");
     const auto to = text_at(step, "to");
@@ -107,13 +119,13 @@ std::string history_table(const json::array& steps) {
                sub_state.empty() ? to : fmt::format("{} ({})", to, sub_state), text_at(step, "node"),
                text_at(step, "fencingToken"), text_at(step, "why")});
   }
-  return table.text();
+  return table.text(width);
 }
 
-std::string history_text(const json::value& history) {
+std::string history_text(const json::value& history, std::size_t width) {
   const bool truncated = text_at(history, "truncated") == "true";
   return (truncated ? "Earlier steps are gone: they are older than events.retention.\n" : "") +
-         history_table(items_of(history));
+         history_table(items_of(history), width);
 }
 
 }  // namespace fencepost::cli

@@ -1,8 +1,10 @@
 // `fencepost tx watch`
 #include <cstdlib>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/text.hpp"
 #include "http/uri.hpp"
 
 #include "cli/api_command.hpp"
@@ -10,6 +12,7 @@
 #include "cli/tx/follow.hpp"
 #include "cli/tx/verbs.hpp"
 #include "cli/verb.hpp"
+#include "cli/watching.hpp"
 
 namespace fencepost::cli {
 namespace {
@@ -20,12 +23,16 @@ struct TxWatchFlags {
   std::string timeout;
 };
 
+const char* goal_name(TxGoal goal) {
+  return goal == TxGoal::kSubmitted ? "submitted" : goal == TxGoal::kMined ? "mined" : "confirmed";
+}
+
 int watch_tx(const TxWatchFlags& flags) {
   const auto options = follow_options(flags.goal, flags.timeout, flags.tx.json);
   if (!options) return report(options.error());
   auto api = connect(flags.tx.api);
   if (!api) return report(api.error());
-  return follow_on_terminal(*api, flags.tx.tx_id, *options);
+  return follow_on_terminal(*api, flags.tx.tx_id, *options, flags.tx.api);
 }
 
 }  // namespace
@@ -44,10 +51,14 @@ Result<TxFollowOptions> follow_options(const std::string& goal, const std::strin
   return options;
 }
 
-int follow_on_terminal(Api& api, const std::string& tx_id, const TxFollowOptions& options) {
+int follow_on_terminal(Api& api, const std::string& tx_id, const TxFollowOptions& options, const ApiFlags& flags) {
+  auto words = "tx watch " + shell_word(tx_id);
+  if (options.goal != TxGoal::kConfirmed) words += fmt::format(" --until {}", goal_name(options.goal));
+  const Watching watching("the transaction", command_again(words, flags));
   const auto world = terminal_world(api);
   const auto code = follow_tx(world, http::percent_encode(tx_id), options);
-  return code ? *code : report(code.error());
+  if (!code) return report(code.error());
+  return *code == kExitNotYet ? watching.timed_out() : *code;
 }
 
 void add_tx_watch(CLI::App& tx, Run& run) {

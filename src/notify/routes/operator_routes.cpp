@@ -65,7 +65,7 @@ MailLogFilter read_filter(const Request& request) {
 
 FlowRef ref_of_path(const Request& request) {
   FlowRef ref{.standard = std::string(request.param("standard")),
-              .chain_id = request.param_id("chainId"),
+              .chain_id = http::positive_param(request, "chainId"),
               .contract = need(evm::parse_address(request.param("contract"))),
               .flow_id = lowercase(request.param("flowId")),
               .generation = 0};
@@ -76,7 +76,8 @@ FlowRef ref_of_path(const Request& request) {
   if (ref.standard != "compound" && ref.standard != "openzeppelin") {
     http::refuse_parameter("standard", "compound or openzeppelin", ref.standard);
   }
-  if (!is_hash32(ref.flow_id)) http::refuse_parameter("flowId", "0x and 64 hexadecimal digits", ref.flow_id);
+  if (!request.param("flowId").starts_with("0x") || !is_hash32(ref.flow_id))
+    http::refuse_parameter("flowId", "0x and 64 hexadecimal digits", ref.flow_id);
   return ref;
 }
 

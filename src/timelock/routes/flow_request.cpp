@@ -135,8 +135,9 @@ FlowKey flow_of_path(const Request& request) {
   auto contract = evm::parse_address(request.param("contract"));
   if (!contract) throw Exception(std::move(contract.error()).with("parameter", "contract"));
   auto flow_id = lowercase(request.param("flowId"));
-  if (!is_hash32(flow_id)) refuse_parameter("flowId", "0x and 64 hexadecimal digits", request.param("flowId"));
-  return {*standard, request.param_id("chainId"), std::move(*contract), std::move(flow_id)};
+  if (!request.param("flowId").starts_with("0x") || !is_hash32(flow_id))
+    refuse_parameter("flowId", "0x and 64 hexadecimal digits", request.param("flowId"));
+  return {*standard, http::positive_param(request, "chainId"), std::move(*contract), std::move(flow_id)};
 }
 
 }  // namespace fencepost::timelock

@@ -86,7 +86,7 @@ awaitable<Response> answer(unsigned status, const Timelock& timelock, const Requ
 ContractKey contract_of_path(const Request& request) {
   auto address = evm::parse_address(request.param("address"));
   if (!address) throw Exception(address.error());
-  return {request.param_id("chainId"), std::move(*address)};
+  return {http::positive_param(request, "chainId"), std::move(*address)};
 }
 
 std::optional<std::int64_t> chain_of_query(const Request& request) {
