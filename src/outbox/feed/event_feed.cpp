@@ -66,6 +66,7 @@ awaitable<> EventFeed::stop() {
 awaitable<Worker::Next> EventFeed::follow() {
   auto& pool = database_.pool();
   const auto before = settled_.seq();
+  const bool waited = settled_.waiting();
   co_await settled_.advance(pool);
   if (settled_.seq() != before) look_again_ = kFirstLook;
   const bool ready = settled_.seq() >= newest_;
@@ -73,7 +74,8 @@ awaitable<Worker::Next> EventFeed::follow() {
   while (co_await take_settled()) {
   }
   co_await horizon_.observe(settled_.waiting(), pool);
-  if (!settled_.waiting()) co_return Worker::Next::kRest;
+  // While the feed waits for a transaction, a wake makes it look at that transaction only. Look at newer events now.
+  if (!settled_.waiting()) co_return waited ? Worker::Next::kAgain : Worker::Next::kRest;
   asio::steady_timer timer(home_, look_again_);
   co_await timer.async_wait(asio::use_awaitable);
   look_again_ = std::min(look_again_ * 2, kLastLook);

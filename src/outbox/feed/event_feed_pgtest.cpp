@@ -93,6 +93,21 @@ TEST_F(EventFeedTest, nothing_is_skipped_when_a_slow_transaction_commits_after_f
   EXPECT_EQ(read(position, 6), count_from(2, 7));
 }
 
+TEST_F(EventFeedTest, events_that_commit_while_an_earlier_one_is_waited_for_need_no_poll) {
+  launch({.poll_interval = 1h});
+  ASSERT_TRUE(test::eventually([&] { return listener_.mode() == pg::Listener::Mode::kListening; }));
+  std::int64_t position = 0;
+  testing::Writer slow(db_.dsn());
+  slow.begin();
+  slow.append("tx/slow");
+  feed_->wake();
+  ASSERT_TRUE(test::eventually([&] { return metric("fencepost_outbox_horizon_age_seconds") > 0; }));
+  // Its notification comes while the feed waits for the first event.
+  slow.append("tx/slow");
+  slow.run("COMMIT");
+  EXPECT_EQ(read(position, 2), count_from(1, 2));
+}
+
 TEST_F(EventFeedTest, a_transaction_of_another_database_holds_the_horizon_and_is_named) {
   const test::TestDatabase other;
   testing::Writer holder(other.dsn() + "&application_name=batch%20job");
