@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -36,7 +37,8 @@ constexpr std::size_t kEndpoints = 3;  // of each node
 constexpr std::size_t kSigners = 8;
 constexpr std::size_t kClients = 4;
 constexpr milliseconds kClientPause{120};
-constexpr milliseconds kPatience{120'000};  // of a client for an answer, and for the end
+constexpr milliseconds kPatience{120'000};          // of a client for an answer, and for the end
+constexpr milliseconds kLongestStandstill{60'000};  // without a transaction that is confirmed
 constexpr std::uint64_t kDefaultSeconds = 20;
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -165,10 +167,10 @@ class TxFaultRun : public testing::Test {
         EXPECT_EQ(node.stop().code, 0) << "node " << fault.node << " did not stop in order";
         return launch(fault.node);
       case FaultKind::kLostSessions:
-        cluster_.sql(
-            fmt::format("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = "
-                        "current_database() AND application_name LIKE 'node{}%'",
-                        fault.node));
+        told_[fault.kind] += std::stoull(cluster_.sql(
+            fmt::format("SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+                        "datname = current_database() AND application_name LIKE 'node{}/%'",
+                        fault.node)));
         return;
       case FaultKind::kReorg:
         return reorganize(fault.amount);
@@ -178,7 +180,10 @@ class TxFaultRun : public testing::Test {
   }
 
   void end(const PlannedFault& fault) {
-    if (is_lie(fault.kind)) return endpoint(fault).end();
+    if (is_lie(fault.kind)) {
+      told_[fault.kind] += endpoint(fault).end();
+      return;
+    }
     if (fault.kind == FaultKind::kKill) return launch(fault.node);
     cluster_.node(fault.node).resume();
   }
@@ -259,8 +264,20 @@ class TxFaultRun : public testing::Test {
     return false;
   }
 
-  // What the chain itself has: each accepted request exactly once, at its nonce, and nothing else.
+  // Where the database says that each transaction is: hash, signer, nonce, number and hash of the block.
+  std::map<std::string, std::string> places() const {
+    std::map<std::string, std::string> out;
+    std::istringstream rows(
+        cluster_.sql("SELECT string_agg(format('%s=%s %s %s %s %s', tx_id, tx_hash, signer, nonce, receipt_block, "
+                     "receipt_hash), E'\\n') FROM tx_view"));
+    for (std::string row; std::getline(rows, row);)
+      out.emplace(row.substr(0, row.find('=')), row.substr(row.find('=') + 1));
+    return out;
+  }
+
+  // What the chain itself has: each accepted request exactly once, where its record says, and nothing else.
   void check_chain(const std::map<std::int64_t, std::string>& accepted) {
+    const auto recorded = places();
     std::map<std::int64_t, int> by_value;
     std::map<std::string, std::set<std::int64_t>> nonces;
     std::size_t mined = 0;
@@ -272,12 +289,27 @@ class TxFaultRun : public testing::Test {
         ++by_value[read(tx.at("value"))];
         EXPECT_TRUE(nonces[std::string(tx.at("from").as_string())].insert(read(tx.at("nonce"))).second);
         EXPECT_EQ(tx.at("to").as_string(), recipient());
+        const auto place = fmt::format("{} {} {} {} {}", tx.at("hash").as_string(), tx.at("from").as_string(),
+                                       read(tx.at("nonce")), number, block.at("hash").as_string());
+        const auto request = accepted.find(read(tx.at("value")));
+        ASSERT_NE(request, accepted.end()) << place << " was not asked for";
+        EXPECT_EQ(recorded.at(request->second), place) << request->second;
       }
     }
     EXPECT_EQ(mined, accepted.size());
     for (const auto& [value, id] : accepted) EXPECT_EQ(by_value[value], 1) << id << " has the value " << value;
     for (const auto& [from, used] : nonces) {
       EXPECT_EQ(*used.rbegin(), static_cast<std::int64_t>(used.size()) - 1) << from << " has a gap";
+    }
+  }
+
+  // A run without a fault says nothing about it. A short run may tell a lie to a node that is down.
+  void check_faults() {
+    for (const auto& [kind, name, about] : kFaultKinds) {
+      EXPECT_GT(counts_[kind], 0) << name;
+      if (is_lie(kind) && lasts_ >= 5min) {
+        EXPECT_GT(told_[kind], 0U) << name;
+      }
     }
   }
 
@@ -308,7 +340,10 @@ class TxFaultRun : public testing::Test {
                clients.accepted(), cluster_.sql("SELECT count(*) FROM tx_view WHERE state = 'CONFIRMED'"), faults,
                std::chrono::duration_cast<std::chrono::seconds>(lasts_).count(),
                static_cast<double>(longest_.count()) / 1000);
-    for (const auto& [kind, count] : counts_) fmt::print("  {:5} {}\n", count, kFaultKinds.name(kind));
+    for (const auto& [kind, count] : counts_) {
+      fmt::print("  {:5} {}{}\n", count, kFaultKinds.name(kind),
+                 told_.contains(kind) ? fmt::format(", in effect {} times", told_[kind]) : "");
+    }
     for (const auto& [answer, count] : clients.answers()) fmt::print("  {:5} answers {}\n", count, answer);
     fmt::print("  {} steps, {} to STUCK, {} takeovers, highest token {}\n",
                cluster_.sql("SELECT count(*) FROM event WHERE to_state IS NOT NULL"),
@@ -332,6 +367,7 @@ class TxFaultRun : public testing::Test {
   TxCluster cluster_;
   std::vector<std::unique_ptr<LyingEndpoint>> endpoints_;  // by node
   std::map<FaultKind, int> counts_;
+  std::map<FaultKind, std::size_t> told_;  // answers that were changed, sessions that were ended
   std::size_t confirmed_ = 0;
   Clock::time_point looked_at_;
   Clock::time_point progressed_at_ = Clock::now();
@@ -355,6 +391,8 @@ TEST_F(TxFaultRun, every_accepted_request_is_on_the_chain_exactly_once) {
   summarize(clients, plan.size());
   ASSERT_EQ(missing_blocks(), std::vector<std::int64_t>{}) << "anvil has lost blocks";
   ASSERT_TRUE(ended) << cluster_.describe();
+  EXPECT_LT(longest_, kLongestStandstill);
+  if (lasts_ >= kDefaultSeconds * 1s) check_faults();
   check_chain(clients.by_value());
   check_database(clients.by_value());
 }

@@ -138,6 +138,18 @@ TEST(tx_fees, a_transaction_that_a_dying_node_took_out_of_stuck_is_sent_by_the_n
   EXPECT_EQ(cluster.mined_count(signer(0)), 1);
 }
 
+TEST(tx_fees, a_transaction_that_is_stuck_because_of_its_price_is_sent_when_the_price_falls) {
+  TxCluster cluster({.settings = {.stuck_after = 1s}, .anvil = {"--block-time", "1", "--base-fee", "1000000000"}});
+  auto body = transfer(signer(0), "cheap", 1);
+  body["payload"].as_object()["maxFeePerGas"] = "100000000";
+  body["payload"].as_object()["maxPriorityFeePerGas"] = "1";
+  const auto id = cluster.create(0, body);
+  ASSERT_TRUE(cluster.becomes(id, "state || ' ' || sub_state", "STUCK fee_too_low")) << cluster.describe();
+  cluster.rpc("anvil_setNextBlockBaseFeePerGas", {"0x989680"});  // a tenth of the cap
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 1);
+}
+
 TEST(tx_fees, a_transaction_above_the_ceiling_is_never_stuck) {
   TxCluster cluster({.settings = {.stuck_after = 1s, .fees = "{max_fee_per_gas: 1}"}});
   const auto id = cluster.create(0, transfer(signer(0), "dear", 1));

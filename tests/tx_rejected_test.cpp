@@ -203,6 +203,23 @@ TEST(tx_rejected, a_cap_that_endpoints_do_not_let_through_is_lowered) {
   ASSERT_TRUE(cluster.becomes(ended, kEnd, "FAILED_FINAL rejected")) << cluster.describe();
 }
 
+TEST(tx_rejected, the_callers_own_cap_that_endpoints_do_not_let_through_is_filled_like_any_other_refusal) {
+  TxCluster cluster({.settings = {.fees = "{fill_rejected: true}"}, .rewritten = true});
+  cluster.chain_rewriter(0).refuse("eth_sendRawTransaction",
+                                   [](const json::object& call) -> std::optional<std::string> {
+                                     const auto raw = from_hex0x(std::string(call.at("params").at(0).as_string()));
+                                     const auto tx = evm::decode_transaction(raw.value()).value().transaction;
+                                     if (tx.value != 777) return std::nullopt;
+                                     return "tx fee (1.26 ether) exceeds the configured cap (1.00 ether)";
+                                   });
+  cluster.create(0, transfer(signer(0), "first", 1));  // the node leads the signer: the batch is one commit
+  const auto own = with(transfer(signer(0), "own", 777), {{"maxFeePerGas", "9000000000"}});
+  const auto ids = create_batch(cluster, {own, transfer(signer(0), "behind", 1)});
+  ASSERT_EQ(ids.size(), 2U);
+  ASSERT_TRUE(cluster.becomes(ids[1], "state", "CONFIRMED")) << cluster.describe();
+  EXPECT_TRUE(cluster.becomes(ids[0], kEnd, "FAILED_FINAL cancelled_by_operator")) << cluster.describe();
+}
+
 // One endpoint's answer was lost, so an endpoint may have it: the nonce must not be used again.
 TEST(tx_rejected, a_nonce_that_an_endpoint_may_have_is_not_released) {
   TxCluster cluster({.settings = {.nonce_state_timeout = 1s}, .anvil = {"--no-mining"}, .rewritten = true});
@@ -215,6 +232,21 @@ TEST(tx_rejected, a_nonce_that_an_endpoint_may_have_is_not_released) {
   ASSERT_TRUE(cluster.becomes(id, kEnd, "STUCK invalid")) << cluster.describe();
   EXPECT_EQ(cluster.column(id, "nonce"), "0");
   endpoint.pass_all();
+  cluster.mine(3);
+  EXPECT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+}
+
+// A relay need not show what it has, so its refusal alone must not make a payment count as failed.
+TEST(tx_rejected, what_a_relay_refused_keeps_its_nonce) {
+  TxCluster cluster(
+      {.settings = {.nonce_state_timeout = 1s}, .anvil = {"--no-mining"}, .rewritten = true, .start = false});
+  RpcRewriter relay(cluster.anvil().url());
+  relay.answer_error("eth_sendRawTransaction", -32000, "exceeds block gas limit");
+  cluster.chain_rewriter(0).answer_null("eth_getTransactionByHash");
+  cluster.node(0).start({"FENCEPOST_CHAINS_0_SUBMIT_URLS=" + relay.url()});
+  const auto id = cluster.create(0, transfer(signer(0), "private", 1));
+  ASSERT_TRUE(cluster.becomes(id, kEnd, "STUCK invalid")) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "nonce"), "0");
   cluster.mine(3);
   EXPECT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
 }

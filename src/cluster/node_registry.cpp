@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cluster/node_table.hpp"
+
 namespace fencepost::cluster {
 namespace {
 
@@ -77,7 +79,7 @@ constexpr Statement kNodes{"cluster_node_list", R"(
 }  // namespace
 
 awaitable<std::vector<ClusterNode>> list_nodes(pg::Pool& pool) {
-  const auto rows = co_await pool.query(kNodes);
+  const auto rows = co_await read_nodes(pool, kNodes);
   std::vector<ClusterNode> nodes;
   nodes.reserve(rows.size());
   for (const auto row : rows) {

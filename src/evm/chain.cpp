@@ -38,8 +38,10 @@ std::size_t window_for(const FinalityRule& rule) {
 
 std::optional<JsonRpcClient> make_submit(http::Client& http, const ChainOptions& options, const Chain::Parts& parts) {
   if (options.submit_urls.empty()) return std::nullopt;
-  return std::optional<JsonRpcClient>(std::in_place, http, reveal(options.submit_urls), rpc_options(options),
-                                      parts.clock, parts.random, parts.metrics);
+  auto relays = rpc_options(options);
+  relays.relays = true;
+  return std::optional<JsonRpcClient>(std::in_place, http, reveal(options.submit_urls), std::move(relays), parts.clock,
+                                      parts.random, parts.metrics);
 }
 
 }  // namespace

@@ -205,7 +205,7 @@ class ChainConnector {
   virtual awaitable<Result<Bytes>> code(std::string address, std::optional<std::int64_t> block_number = {},
                                         Endpoint endpoint = {}) = 0;
 
-  // The last `block_count` blocks.
+  // The last `block_count` blocks. Without an endpoint, this and gas_price ask each until one knows the answer.
   virtual awaitable<Result<FeeHistory>> fee_history(std::uint32_t block_count, double percentile,
                                                     Endpoint endpoint = {}) = 0;
   virtual awaitable<Result<Uint256>> gas_price(Endpoint endpoint = {}) = 0;
@@ -232,6 +232,8 @@ class ChainConnector {
   virtual std::optional<std::int64_t> highest_head() const { return std::nullopt; }
 
   virtual std::size_t endpoint_count() const = 0;
+  // Whether broadcasts go to relays, which need not show what they have.
+  virtual bool has_relays() const { return false; }
   virtual EndpointStatus endpoint_status(std::size_t index) const = 0;
 };
 

@@ -130,16 +130,17 @@ void EndpointHealth::batch_refused(std::size_t index, std::size_t calls) {
   endpoint.batch_limited_at = clock_.now();
 }
 
-bool EndpointHealth::succeeded(std::size_t index, std::chrono::microseconds took) {
+bool EndpointHealth::succeeded(std::size_t index, std::chrono::microseconds took, Proof proof) {
   auto& status = endpoints_[index].status;
   const bool failed_before = status.consecutive_failures > 0;
+  if (failed_before && proof == Proof::kNothing) return false;
   status.consecutive_failures = 0;
   status.failing_since.reset();
   status.cooling_until.reset();
   status.answered_at = clock_.now();
   // Weight 1/5 for the newest answer: averages over about five answers.
   status.latency = status.latency.count() == 0 ? took : (status.latency * 4 + took) / 5;
-  endpoints_[index].backoff.reset();
+  if (proof == Proof::kWorks) endpoints_[index].backoff.reset();
   return failed_before;
 }
 

@@ -38,6 +38,14 @@ struct EndpointStatus {
   std::size_t batch_limit = 0;             // calls that one request may hold
 };
 
+// What an answer proves of an endpoint that has failed. An endpoint with an exhausted quota, or an overloaded one, may
+// still answer the cheapest questions.
+enum class Proof {
+  kWorks,    // it works again
+  kAnswers,  // it is used again; if the next call fails, its cooldown is as long as without this answer
+  kNothing,  // it stays as it is
+};
+
 class EndpointHealth {
  public:
   // Throws Exception `no_endpoints` for an empty list, `bad_url` for a URL that does not parse.
@@ -57,13 +65,15 @@ class EndpointHealth {
   bool any_usable() const;
 
   // Both return whether the endpoint changed between answering and failing; it starts as answering.
-  bool succeeded(std::size_t index, std::chrono::microseconds took);
+  bool succeeded(std::size_t index, std::chrono::microseconds took, Proof proof = Proof::kWorks);
   // The cooldown lasts at least `at_least` (the value of Retry-After).
   bool failed(std::size_t index, std::chrono::seconds at_least = std::chrono::seconds(0));
 
   // The result of a check of the chain id.
   void set_wrong_chain(std::size_t index, bool wrong);
-  // Whether the endpoint failed since its chain id was last checked, or it never was: another node may answer now.
+  // The endpoint was reached over a new connection: another node may answer now.
+  void doubt_chain(std::size_t index) { endpoints_[index].chain_unchecked = true; }
+  // Whether that, or a failure, came after the last check of its chain id, or there was none.
   bool chain_unchecked(std::size_t index) const { return endpoints_[index].chain_unchecked; }
 
   void note_head(std::size_t index, std::int64_t number);

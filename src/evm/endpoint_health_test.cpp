@@ -60,6 +60,17 @@ TEST_F(EndpointHealthTest, the_cooldown_grows_with_each_failure_in_a_row_up_to_t
   EXPECT_LE(*health_.status(0).cooling_until - clock_.now(), 1s);
 }
 
+TEST_F(EndpointHealthTest, a_cheap_answer_ends_the_failure_and_does_not_shorten_the_next_cooldown) {
+  for (int i = 0; i < 4; ++i) health_.failed(0);
+  EXPECT_FALSE(health_.succeeded(0, 10ms, Proof::kNothing));
+  EXPECT_EQ(health_.status(0).consecutive_failures, 4U);
+  EXPECT_TRUE(health_.status(0).cooling_until);
+  EXPECT_TRUE(health_.succeeded(0, 10ms, Proof::kAnswers));
+  EXPECT_EQ(health_.status(0).consecutive_failures, 0U);
+  health_.failed(0);
+  EXPECT_GE(*health_.status(0).cooling_until - clock_.now(), 4s);
+}
+
 TEST_F(EndpointHealthTest, retry_after_sets_the_cooldown_within_bounds) {
   health_.failed(0, 30s);
   EXPECT_EQ(*health_.status(0).cooling_until, clock_.now() + 30s);

@@ -29,8 +29,8 @@ EndpointWatch::EndpointWatch(Executor executor, JsonRpcClient& rpc, JsonRpcClien
 }
 
 awaitable<> EndpointWatch::check_all() {
-  co_await check_ids(rpc_, true);
-  if (submit_ != nullptr) co_await check_ids(*submit_, true);
+  co_await check_ids(rpc_, true, Proof::kNothing);
+  if (submit_ != nullptr) co_await check_ids(*submit_, true, Proof::kAnswers);
   ids_checked_at_ = options_.steady->now();
   co_await compare_heads();
 }
@@ -39,26 +39,27 @@ awaitable<Worker::Next> EndpointWatch::check() {
   const auto now = options_.steady->now();
   const bool all = !ids_checked_at_ || now - *ids_checked_at_ >= options_.id_interval;
   if (all) ids_checked_at_ = now;
-  co_await check_ids(rpc_, all);
-  if (submit_ != nullptr) co_await check_ids(*submit_, all);
+  co_await check_ids(rpc_, all, Proof::kNothing);
+  if (submit_ != nullptr) co_await check_ids(*submit_, all, Proof::kAnswers);
   co_await compare_heads();
   co_return Worker::Next::kRest;
 }
 
 // An endpoint in cooldown is left alone. After that it is checked even if nothing else is asked of it: a relay gets
 // only broadcasts, and a node that released its leases because the relay failed has none.
-awaitable<> EndpointWatch::check_ids(JsonRpcClient& rpc, bool all) {
+awaitable<> EndpointWatch::check_ids(JsonRpcClient& rpc, bool all, Proof proof) {
   std::vector<awaitable<Result<std::uint64_t>>> checks;
   for (std::size_t i = 0; i < rpc.endpoint_count(); ++i) {
     const auto status = rpc.endpoint_status(i);
     const bool due = all || status.wrong_chain || status.consecutive_failures > 0;
-    if (due && !status.cooling_until) checks.push_back(rpc.check_endpoint(i, options_.chain_id));
+    if (due && !status.cooling_until) checks.push_back(rpc.check_endpoint(i, options_.chain_id, proof));
   }
   co_await gather(std::move(checks));
 }
 
+// The head of a single endpoint is asked for only to see whether it works again.
 awaitable<> EndpointWatch::compare_heads() {
-  if (rpc_.endpoint_count() < 2) co_return;
+  if (rpc_.endpoint_count() == 1 && rpc_.endpoint_status(0).consecutive_failures == 0) co_return;
   std::vector<awaitable<std::optional<std::int64_t>>> questions;
   for (std::size_t i = 0; i < rpc_.endpoint_count(); ++i) questions.push_back(head_of(i));
   rpc_.compare_heads(co_await gather(std::move(questions)));
@@ -70,6 +71,7 @@ awaitable<std::optional<std::int64_t>> EndpointWatch::head_of(std::size_t endpoi
   RpcCall question{"eth_blockNumber", {}};
   RpcCallOptions only_this;
   only_this.endpoint = endpoint;
+  only_this.proof = Proof::kAnswers;
   const auto answer = co_await rpc_.call(std::move(question), only_this);
   if (!answer) co_return std::nullopt;
   const auto number = parse_int64_result(*answer);

@@ -5,8 +5,8 @@
 // and every `id_interval`; an endpoint on another chain is asked more often, so that it is used again soon after it is
 // corrected. (JsonRpcClient asks again after each failure.)
 //
-// The chain is usable while one endpoint for reads and one for broadcasts answered their last request. Pinned to one
-// loop.
+// The chain is usable while one endpoint for reads and one for broadcasts answered their last request; a chain id alone
+// is no such answer, except of a relay, of which nothing else may be asked. Pinned to one loop.
 #pragma once
 
 #include <chrono>
@@ -54,7 +54,7 @@ class EndpointWatch {
 
  private:
   awaitable<Worker::Next> check();
-  awaitable<> check_ids(JsonRpcClient& rpc, bool all);
+  awaitable<> check_ids(JsonRpcClient& rpc, bool all, Proof proof);
   awaitable<> compare_heads();
   awaitable<std::optional<std::int64_t>> head_of(std::size_t endpoint);
   void look();

@@ -20,8 +20,10 @@ struct Endpoint {
   std::atomic<std::int64_t> chain = 31337;
   std::atomic<std::int64_t> head = 100;
   std::atomic<bool> sick = false;
+  std::atomic<bool> spent = false;  // answers for its chain and its head only
   Node node{[this](const std::string& method, const boost::json::array&) -> json {
-    if (sick) throw Refusal{-32005, "daily request limit"};
+    const bool is_cheap = method == "eth_chainId" || method == "eth_blockNumber";
+    if (sick || (spent && !is_cheap)) throw Refusal{-32005, "daily request limit"};
     return json(boost::json::string(fmt::format("0x{:x}", method == "eth_chainId" ? chain.load() : head.load())));
   }};
 };
@@ -35,8 +37,8 @@ class EndpointWatchTest : public testing::ConnectorTest {
     watch_->on_change([this](bool usable, std::chrono::milliseconds lasted) { changes_.emplace_back(usable, lasted); });
     return *watch_;
   }
-  void ask() {
-    RpcCall question{"eth_blockNumber", {}};
+  void ask(std::string method = "eth_blockNumber") {
+    RpcCall question{std::move(method), {}};
     run(rpc_->call(std::move(question)));
   }
 
@@ -91,6 +93,35 @@ TEST_F(EndpointWatchTest, the_chain_is_unusable_while_no_endpoint_answers) {
   EXPECT_TRUE(watch.usable());
   EXPECT_EQ(watch.changed_at(), steady_.now());
   EXPECT_EQ(changes_, (decltype(changes_){{false, 10s}, {true, 4s}}));
+}
+
+TEST_F(EndpointWatchTest, an_endpoint_that_works_again_is_found_by_its_head) {
+  Endpoint only;
+  auto& watch = this->watch({only.node.url()});
+  run(watch.check_all());
+  only.sick = true;
+  ask();
+  EXPECT_FALSE(watch.usable());
+  only.sick = false;
+  clock_.advance(1min);
+  run(watch.check_all());
+  EXPECT_TRUE(watch.usable());
+}
+
+TEST_F(EndpointWatchTest, endpoints_that_answer_only_cheap_questions_are_tried_less_and_less_often) {
+  Endpoint first, second;
+  auto& watch = this->watch({first.node.url(), second.node.url()});
+  run(watch.check_all());
+  first.spent = second.spent = true;
+  std::chrono::system_clock::duration pause{};
+  for (int round = 0; round < 8; ++round) {
+    ask("eth_getBlockByNumber");
+    EXPECT_FALSE(watch.usable());
+    pause = *rpc_->endpoint_status(0).cooling_until - clock_.now();
+    clock_.advance(2min);
+    run(watch.check_all());
+  }
+  EXPECT_GE(pause, 30s);
 }
 
 TEST_F(EndpointWatchTest, a_chain_whose_relays_do_not_answer_is_unusable) {

@@ -110,6 +110,15 @@ awaitable<Result<RpcValue>> EvmConnector::ask(std::string method, boost::json::a
   co_return co_await rpc_.call(std::move(question), options);
 }
 
+awaitable<Result<RpcValue>> EvmConnector::ask_any(std::string method, boost::json::array params) {
+  Result<RpcValue> answer = fail(unavailable("rpc_unavailable", "every RPC endpoint is on another chain"));
+  for (const auto endpoint : rpc_.candidates()) {
+    answer = co_await ask(method, params, endpoint);
+    if (answer) break;
+  }
+  co_return answer;
+}
+
 awaitable<std::vector<Result<RpcValue>>> EvmConnector::ask_all(std::vector<RpcCall> calls, Endpoint endpoint) {
   RpcCallOptions options;
   options.endpoint = endpoint;
@@ -437,12 +446,14 @@ awaitable<Result<FeeHistory>> EvmConnector::fee_history(std::uint32_t block_coun
                                                         Endpoint endpoint) {
   boost::json::value wanted = percentile;
   if (std::trunc(percentile) == percentile) wanted = static_cast<std::int64_t>(percentile);  // 25, not 2.5E1
-  auto answer = co_await ask("eth_feeHistory", {hex(block_count), "latest", boost::json::array{wanted}}, endpoint);
+  boost::json::array params{hex(block_count), "latest", boost::json::array{wanted}};
+  auto answer = endpoint ? co_await ask("eth_feeHistory", std::move(params), endpoint)
+                         : co_await ask_any("eth_feeHistory", std::move(params));
   co_return read(std::move(answer), parse_fee_history);
 }
 
 awaitable<Result<Uint256>> EvmConnector::gas_price(Endpoint endpoint) {
-  auto answer = co_await ask("eth_gasPrice", {}, endpoint);
+  auto answer = endpoint ? co_await ask("eth_gasPrice", {}, endpoint) : co_await ask_any("eth_gasPrice", {});
   co_return read(std::move(answer), parse_uint256_result);
 }
 

@@ -67,12 +67,15 @@ class EvmConnector final : public ChainConnector {
   std::optional<std::int64_t> highest_head() const override { return rpc_.highest_head(); }
 
   std::size_t endpoint_count() const override { return rpc_.endpoint_count(); }
+  bool has_relays() const override { return &submit_ != &rpc_; }
   EndpointStatus endpoint_status(std::size_t index) const override { return rpc_.endpoint_status(index); }
 
  private:
   struct Broadcast;
 
   awaitable<Result<RpcValue>> ask(std::string method, boost::json::array params, Endpoint endpoint);
+  // Asks one endpoint after the other until one knows the answer: the method may be missing at some of them.
+  awaitable<Result<RpcValue>> ask_any(std::string method, boost::json::array params);
   // eth_getLogs for the given blocks. Throws Exception `no_addresses`.
   awaitable<Result<RpcValue>> ask_logs(boost::json::object blocks, const LogFilter& filter, RpcCallOptions options);
   // A single call is not sent as a batch: not every server accepts batches.

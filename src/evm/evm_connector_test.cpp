@@ -336,6 +336,20 @@ TEST_F(EvmConnectorTest, the_fee_history_request_suits_every_node_software) {
   EXPECT_EQ(run(chain_().fee_history(10, 12.5))->tips, std::vector<Uint256>{2});
 }
 
+TEST_F(EvmConnectorTest, the_price_comes_from_an_endpoint_that_knows_it) {
+  Node without([](const std::string&, const boost::json::array&) -> json {
+    throw Refusal{-32601, "the method does not exist"};
+  });
+  Node knows([](const std::string& method, const boost::json::array&) -> json {
+    if (method == "eth_gasPrice") return "0x7";
+    return boost::json::parse(R"({"oldestBlock":"0x1","baseFeePerGas":["0x1","0x9"],"reward":[["0x2"]]})");
+  });
+  connect({without.url(), knows.url()});
+  EXPECT_EQ(run(chain_().fee_history(10, 25))->next_base_fee, 9);
+  EXPECT_EQ(run(chain_().gas_price()), Uint256(7));
+  EXPECT_EQ(run(chain_().gas_price(0)).error().code, "rpc_error") << "only this endpoint";
+}
+
 TEST_F(EvmConnectorTest, a_syncing_node_is_reported) {
   std::atomic<bool> busy{true};
   Node node([&](const std::string&, const boost::json::array&) -> json {

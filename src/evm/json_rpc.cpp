@@ -205,7 +205,7 @@ awaitable<Result<JsonRpcClient::Exchange>> JsonRpcClient::exchange(std::vector<R
 awaitable<std::optional<Error>> JsonRpcClient::chain_doubt(std::size_t endpoint, RpcCallOptions options) {
   if (options.any_chain || options_.chain_id == 0) co_return std::nullopt;
   if (health_.chain_unchecked(endpoint)) {
-    const auto id = co_await check_endpoint(endpoint, options_.chain_id);
+    const auto id = co_await check_endpoint(endpoint, options_.chain_id, Proof::kNothing);
     if (!id) co_return id.error();
   }
   if (!health_.status(endpoint).wrong_chain) co_return std::nullopt;
@@ -250,6 +250,7 @@ awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, s
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started);
   endpoint_metrics_[endpoint].duration->Observe(std::chrono::duration<double>(took).count());
   Attempt result;
+  const bool new_connection = response && response->over_new_connection;
   if (response) {
     result = read(std::move(*response), first_id, calls.size(), as_batch, options);
   } else {
@@ -258,7 +259,12 @@ awaitable<JsonRpcClient::Attempt> JsonRpcClient::attempt(std::size_t endpoint, s
     result.failure = std::move(response.error());
   }
   // An endpoint that wants smaller batches is well.
-  if (!result.batch_refused || calls.size() == 1) record(endpoint, result, took);
+  if (!result.batch_refused || calls.size() == 1) record(endpoint, result, took, options.proof);
+  // The answer counts only if the node that is connected now is on the chain.
+  if (!result.failure && new_connection && !options.any_chain) {
+    health_.doubt_chain(endpoint);
+    result.failure = co_await chain_doubt(endpoint, options);
+  }
   co_return result;
 }
 
@@ -289,11 +295,11 @@ void JsonRpcClient::compare_heads(const std::vector<std::optional<std::int64_t>>
   }
 }
 
-void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::chrono::microseconds took) {
+void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::chrono::microseconds took, Proof proof) {
   const auto& metrics = endpoint_metrics_[endpoint];
   const auto before = health_.status(endpoint);
-  metrics.up->Set(attempt.failure ? 0 : 1);
   if (attempt.failure) {
+    metrics.up->Set(0);
     const bool began = health_.failed(endpoint, attempt.leave_alone);
     if (!began) return;
     on_health_();
@@ -301,7 +307,10 @@ void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::ch
               {{"chain", options_.chain}, {"endpoint", before.label}});
     return;
   }
-  if (health_.succeeded(endpoint, took)) {
+  const bool ended = health_.succeeded(endpoint, took, proof);
+  const auto now = health_.status(endpoint);
+  metrics.up->Set(now.consecutive_failures == 0 ? 1 : 0);
+  if (ended) {
     const auto failing = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - *before.failing_since);
     log::info("RPC endpoint answers again", {{"chain", options_.chain},
                                              {"endpoint", before.label},
@@ -309,7 +318,7 @@ void JsonRpcClient::record(std::size_t endpoint, const Attempt& attempt, std::ch
                                              {"failingMs", failing.count()}});
     on_health_();
   }
-  metrics.latency->Set(std::chrono::duration<double>(health_.status(endpoint).latency).count());
+  metrics.latency->Set(std::chrono::duration<double>(now.latency).count());
 }
 
 JsonRpcClient::Attempt JsonRpcClient::read(http::ClientResponse response, std::uint64_t first_id, std::size_t count,
@@ -388,14 +397,18 @@ awaitable<Result<std::uint64_t>> JsonRpcClient::chain_id(RpcCallOptions options)
   co_return value->as_quantity();
 }
 
-awaitable<Result<std::uint64_t>> JsonRpcClient::check_endpoint(std::size_t endpoint, std::uint64_t expected) {
-  constexpr std::int64_t kMethodNotFound = -32601;
+awaitable<Result<std::uint64_t>> JsonRpcClient::check_endpoint(std::size_t endpoint, std::uint64_t expected,
+                                                               Proof proof) {
   RpcCallOptions only_this;
   only_this.endpoint = endpoint;
   only_this.any_chain = true;
+  only_this.proof = proof;
   auto id = co_await chain_id(only_this);
-  // A relay that only takes transactions need not know the method, and a transaction names its chain.
-  if (!id && rpc_code(id.error()) == kMethodNotFound) id = expected;
+  // A relay that only takes transactions need not know the method, and says so in words of its own. A transaction names
+  // its chain, so none can be executed elsewhere.
+  constexpr std::int64_t kMethodNotFound = -32601;
+  const auto refusal = id ? std::nullopt : rpc_code(id.error());
+  if (refusal && (options_.relays || *refusal == kMethodNotFound)) id = expected;
   if (!id) co_return fail(std::move(id.error()));
   const bool wrong = *id != expected;
   const auto before = health_.status(endpoint);
@@ -412,7 +425,7 @@ awaitable<Result<std::uint64_t>> JsonRpcClient::check_endpoint(std::size_t endpo
 
 awaitable<Result<void>> JsonRpcClient::check_chain_id(std::uint64_t expected) {
   std::vector<awaitable<Result<std::uint64_t>>> checks;
-  for (std::size_t i = 0; i < health_.size(); ++i) checks.push_back(check_endpoint(i, expected));
+  for (std::size_t i = 0; i < health_.size(); ++i) checks.push_back(check_endpoint(i, expected, Proof::kAnswers));
   const auto ids = co_await gather(std::move(checks));
   std::string wrong;
   std::optional<Error> failure;

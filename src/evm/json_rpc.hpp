@@ -36,6 +36,7 @@ namespace fencepost::evm {
 struct JsonRpcOptions {
   std::string chain;                          // the label in metrics and log lines
   std::uint64_t chain_id = 0;                 // which chain the endpoints must be on; 0: any
+  bool relays = false;                        // the endpoints take broadcasts, and may know no other method
   std::size_t max_batch = 100;                // calls in one HTTP request; more are split
   std::chrono::milliseconds timeout{10'000};  // of one attempt at one endpoint
   BackoffOptions cooldown{.initial = std::chrono::milliseconds(1'000), .cap = std::chrono::milliseconds(60'000)};
@@ -60,6 +61,8 @@ struct RpcCallOptions {
   bool bare_limit_is_answer = false;
   // True: ask also an endpoint whose chain id is unchecked or wrong.
   bool any_chain = false;
+  // What an answer says about the health of the endpoint.
+  Proof proof = Proof::kWorks;
 };
 
 // How far a failed call got.
@@ -99,9 +102,9 @@ class JsonRpcClient {
   // Asks every endpoint, all at once. An endpoint on another chain is not used until a later check clears it. Errors:
   // `wrong_chain` with the names of those endpoints, `rpc_unavailable` when none answered.
   awaitable<Result<void>> check_chain_id(std::uint64_t expected);
-  // The same for one endpoint; nothing when it did not answer. Logs an endpoint that is found on another chain, or on
-  // the right one again.
-  awaitable<Result<std::uint64_t>> check_endpoint(std::size_t endpoint, std::uint64_t expected);
+  // The same for one endpoint; `rpc_unavailable` when it did not answer. Logs an endpoint that is found on another
+  // chain, or on the right one again.
+  awaitable<Result<std::uint64_t>> check_endpoint(std::size_t endpoint, std::uint64_t expected, Proof proof);
 
   Executor executor() const { return http_.executor(); }
   std::chrono::milliseconds timeout() const { return options_.timeout; }
@@ -143,7 +146,7 @@ class JsonRpcClient {
   awaitable<Attempt> attempt(std::size_t endpoint, std::span<const RpcCall> calls, bool as_batch,
                              const RpcCallOptions& options);
   // Updates the endpoint's health, and logs when it stops answering and when it answers again.
-  void record(std::size_t endpoint, const Attempt& attempt, std::chrono::microseconds took);
+  void record(std::size_t endpoint, const Attempt& attempt, std::chrono::microseconds took, Proof proof);
   Attempt read(http::ClientResponse response, std::uint64_t first_id, std::size_t count, bool as_batch,
                const RpcCallOptions& options) const;
   void limit_batch(std::size_t endpoint, std::size_t refused, const Error& why);

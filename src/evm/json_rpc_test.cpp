@@ -445,6 +445,27 @@ TEST_F(JsonRpcTest, logs_an_outage_once_when_it_begins_and_once_when_it_ends) {
   EXPECT_THAT(text, HasSubstr("failures=20"));
 }
 
+TEST_F(JsonRpcTest, an_endpoint_that_only_answers_for_its_chain_stays_down) {
+  test::LogText log;
+  std::atomic<bool> well = false;
+  ScriptedNode node([&](const boost::json::value& call) {
+    if (call.at("method") == "eth_chainId") return http::Response::json(200, result_for(call, "0x7a69"));
+    return well ? echo(call) : http::Response::json(200, error_for(call, -32005, "daily request count exceeded"));
+  });
+  connect({node.url()}, {.chain_id = 31337});
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_FALSE(call("eth_getBlockByNumber"));
+    EXPECT_FALSE(rpc_->any_usable());
+    clock_.advance(std::chrono::minutes(2));
+  }
+  EXPECT_EQ(rpc_->endpoint_status(0).consecutive_failures, 20U);
+  EXPECT_FALSE(log.take().contains("answers again"));
+  well = true;
+  ASSERT_TRUE(call("eth_getBlockByNumber"));
+  EXPECT_TRUE(rpc_->any_usable());
+  EXPECT_TRUE(log.take().contains("failures=20"));
+}
+
 TEST_F(JsonRpcTest, counts_without_credentials) {
   ScriptedNode node(echo);
   auto url = node.url();
@@ -602,6 +623,34 @@ TEST_F(JsonRpcTest, an_endpoint_is_asked_for_its_chain_before_it_is_used_again_a
   chain = 31337;
   EXPECT_TRUE(run(rpc_->check_chain_id(31337)));
   EXPECT_EQ(call("x")->endpoint(), 0U);
+}
+
+TEST_F(JsonRpcTest, an_answer_over_a_new_connection_counts_only_if_the_node_is_on_the_chain) {
+  std::atomic<int> chain = 31337;
+  ScriptedNode node([&](const boost::json::value& call) {
+    if (call.at("method") != "eth_chainId") return echo(call);
+    return http::Response::json(200, result_for(call, boost::json::string(fmt::format("0x{:x}", chain.load()))));
+  });
+  http::Client forgetful(context_.get_executor(), {.max_idle_per_origin = 0});
+  rpc_.emplace(forgetful, std::vector{node.url()}, JsonRpcOptions{.chain_id = 31337}, clock_, random_, metrics_);
+  ASSERT_TRUE(call("x"));
+  chain = 1;
+  const auto elsewhere = call("x");
+  ASSERT_FALSE(elsewhere);
+  EXPECT_THAT(elsewhere.error().to_string(), HasSubstr("cause=wrong_chain"));
+  EXPECT_EQ(reach_of(elsewhere.error()), Reach::kUnknown);
+  rpc_.reset();
+}
+
+TEST_F(JsonRpcTest, a_relay_need_not_know_the_chain_id) {
+  ScriptedNode node([](const boost::json::value& call) {
+    if (call.at("method") == "eth_sendRawTransaction") return echo(call);
+    return http::Response::json(200, error_for(call, -32600, "only transactions"));
+  });
+  connect({node.url()}, {.chain_id = 31337, .relays = true});
+  EXPECT_TRUE(call("eth_sendRawTransaction"));
+  connect({node.url()}, {.chain_id = 31337});
+  EXPECT_FALSE(call("eth_sendRawTransaction")) << "an endpoint for reads must say which chain it is on";
 }
 
 }  // namespace

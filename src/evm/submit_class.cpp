@@ -25,6 +25,7 @@ constexpr auto kWordings = std::to_array<Wording>({
 
     {"already known", SubmitClass::kKnownTransaction},
     {"alreadyknown", SubmitClass::kKnownTransaction},
+    {"unknown transaction", SubmitClass::kInvalid},
     {"known transaction", SubmitClass::kKnownTransaction},
     {"already imported", SubmitClass::kKnownTransaction},
     {"already exists", SubmitClass::kKnownTransaction},

@@ -21,6 +21,7 @@ using enum SubmitClass;
 // The messages of each node software, from its sources or from its replies.
 const std::vector<Case> kCases{
     {"geth", -32000, "already known", kKnownTransaction},
+    {"a proxy", -32000, "unknown transaction type 0x2", kInvalid},
     {"geth", -32000, "nonce too low: next nonce 5, tx nonce 4", kNonceTooLow},
     {"geth", -32000, "nonce too high: tx nonce 9, gapped nonce 4", kNonceTooHigh},
     {"geth", -32000, "gapped-nonce tx from delegated accounts", kNonceTooHigh},

@@ -225,6 +225,7 @@ awaitable<Result<ClientResponse>> Client::try_once(const ClientRequest& request,
   bool broke_silently = false;
   auto response = co_await lease->connection->exchange(request, head, deadline, broke_silently);
   stale = reused && broke_silently;
+  if (response) response->over_new_connection = !reused;
   co_return response;
 }
 

@@ -55,6 +55,7 @@ struct ClientResponse {
   unsigned status = 0;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
+  bool over_new_connection = false;  // opened for this request
 
   // The first header with that name, compared case-insensitively; nothing when there is none.
   std::optional<std::string_view> header(std::string_view name) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,7 +19,14 @@ constexpr auto kFirstAt = 2000ms;  // the chain needs blocks for a reorg, and th
 class Planner {
  public:
   explicit Planner(const FaultPlanOptions& options)
-      : options_(options), random_(options.seed), free_at_(options.nodes * options.endpoints), up_at_(options.nodes) {}
+      : options_(options), random_(options.seed), free_at_(options.nodes * options.endpoints), up_at_(options.nodes) {
+    for (auto kind = 0; kind <= static_cast<int>(FaultKind::kDroppedPool); ++kind) {
+      first_round_.push_back(static_cast<FaultKind>(kind));
+    }
+    for (auto left = first_round_.size(); left > 1; --left) {  // std::shuffle differs between libraries
+      std::swap(first_round_[left - 1], first_round_[random_.next() % left]);
+    }
+  }
 
   std::vector<PlannedFault> plan() {
     std::vector<PlannedFault> out;
@@ -38,18 +46,36 @@ class Planner {
   }
 
   std::optional<PlannedFault> next(milliseconds now) {
+    if (!first_round_.empty()) return first(now);
     const auto dice = number(0, 99);
-    if (dice < 65) return lie(now);
-    if (dice < 80) return of_a_node(now);
-    const auto kind = one_of(FaultKind::kReorg, FaultKind::kDroppedPool);
-    return PlannedFault{.at = now, .kind = kind, .amount = number(1, options_.deepest_reorg)};
+    if (dice < 65) return lie(now, one_of(FaultKind::kNullReceipts, FaultKind::kLowNonces));
+    if (dice < 80) return of_a_node(now, one_of(FaultKind::kKill, FaultKind::kLostSessions));
+    return of_the_chain(now, one_of(FaultKind::kReorg, FaultKind::kDroppedPool));
   }
 
-  std::optional<PlannedFault> lie(milliseconds now) {
-    PlannedFault fault{.at = now, .kind = one_of(FaultKind::kNullReceipts, FaultKind::kLowNonces)};
+  // The next kind that has not come yet. A lie is told by the endpoint that a node asks first.
+  std::optional<PlannedFault> first(milliseconds now) {
+    for (auto kind = first_round_.begin(); kind != first_round_.end(); ++kind) {
+      auto fault = is_lie(*kind)         ? lie(now, *kind, 0)
+                   : is_of_a_node(*kind) ? of_a_node(now, *kind)
+                                         : of_the_chain(now, *kind);
+      if (!fault) continue;
+      first_round_.erase(kind);
+      return fault;
+    }
+    return std::nullopt;
+  }
+
+  PlannedFault of_the_chain(milliseconds now, FaultKind kind) {
+    return {.at = now, .kind = kind, .amount = number(1, options_.deepest_reorg)};
+  }
+
+  std::optional<PlannedFault> lie(milliseconds now, FaultKind kind, std::optional<std::size_t> endpoint = {}) {
+    PlannedFault fault{.at = now, .kind = kind};
     fault.node = static_cast<std::size_t>(number(0, static_cast<std::int64_t>(options_.nodes) - 1));
     fault.endpoint = static_cast<std::size_t>(number(0, static_cast<std::int64_t>(options_.endpoints) - 1));
     if (refuses_for_good(fault.kind)) fault.endpoint = 0;
+    if (endpoint) fault.endpoint = *endpoint;
     // Some lies last for minutes.
     const bool is_long = options_.lasts >= 3min && number(0, 19) == 0;
     fault.lasts = std::min(is_long ? between(30'000, 150'000) : between(500, 8'000), options_.lasts - now);
@@ -60,8 +86,8 @@ class Planner {
     return fault;
   }
 
-  std::optional<PlannedFault> of_a_node(milliseconds now) {
-    PlannedFault fault{.at = now, .kind = one_of(FaultKind::kKill, FaultKind::kLostSessions)};
+  std::optional<PlannedFault> of_a_node(milliseconds now, FaultKind kind) {
+    PlannedFault fault{.at = now, .kind = kind};
     fault.node = static_cast<std::size_t>(number(0, static_cast<std::int64_t>(options_.nodes) - 1));
     if (fault.kind == FaultKind::kKill) fault.lasts = between(200, 4'000);
     if (fault.kind == FaultKind::kPause) fault.lasts = options_.longest_lease + between(500, 4'000);
@@ -74,8 +100,9 @@ class Planner {
 
   const FaultPlanOptions& options_;
   SeededRandom random_;
-  std::vector<milliseconds> free_at_;  // by node and endpoint
-  std::vector<milliseconds> up_at_;    // by node
+  std::vector<FaultKind> first_round_;  // the kinds that have not come yet
+  std::vector<milliseconds> free_at_;   // by node and endpoint
+  std::vector<milliseconds> up_at_;     // by node
 };
 
 double seconds_of(milliseconds time) {

@@ -1,5 +1,7 @@
 // The faults of a run, derived from a seed: what happens, to whom, when and for how long.
 //
+// Each kind comes once before any comes again, so that a short run has all of them.
+//
 // Three kinds of faults: an endpoint lies (each node has its own endpoints), a node or its database sessions suffer,
 // the chain changes. An endpoint tells one lie at a time, and a node has one fault at a time; at least one node runs.
 #pragma once

@@ -85,6 +85,7 @@ void LyingEndpoint::invent_head() {
 }
 
 void LyingEndpoint::begin(const PlannedFault& fault, std::int64_t head) {
+  touched_before_ = proxy_.touched();
   switch (fault.kind) {
     case FaultKind::kNullTransactions:
       proxy_.answer_null("eth_getTransactionByHash");
@@ -104,7 +105,8 @@ void LyingEndpoint::begin(const PlannedFault& fault, std::int64_t head) {
         reply["result"] = "0x1";
         return reply;
       });
-      return proxy_.answer_error("eth_getBlockByNumber", -32603, "internal error");
+      // The chain id is asked for after a failure.
+      return proxy_.answer_error("eth_getBlockByNumber", -32005, "limit exceeded");
     case FaultKind::kNoBaseFee:
       return take_away_base_fees();
     case FaultKind::kTruncatedBatches:
@@ -139,7 +141,7 @@ void LyingEndpoint::begin(const PlannedFault& fault, std::int64_t head) {
   }
 }
 
-void LyingEndpoint::end() {
+std::size_t LyingEndpoint::end() {
   proxy_.pass_all();
   proxy_.lag(std::nullopt);
   proxy_.limit_batches(0);
@@ -147,6 +149,7 @@ void LyingEndpoint::end() {
   proxy_.swallow_broadcasts(false);
   for (const auto& method : held_) proxy_.release(method);
   held_.clear();
+  return proxy_.touched() - touched_before_;
 }
 
 }  // namespace fencepost::test

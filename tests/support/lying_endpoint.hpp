@@ -19,8 +19,8 @@ class LyingEndpoint {
   std::string url() const { return proxy_.url(); }
   // Requires: is_lie(fault.kind). `head` is the chain's.
   void begin(const PlannedFault& fault, std::int64_t head);
-  // Tells the truth again.
-  void end();
+  // Tells the truth again. How often the lie was told.
+  std::size_t end();
 
  private:
   void take_away_base_fees();
@@ -30,6 +30,7 @@ class LyingEndpoint {
   std::string chain_;
   RpcRewriter proxy_;
   std::vector<std::string> held_;
+  std::size_t touched_before_ = 0;
 };
 
 }  // namespace fencepost::test

@@ -48,7 +48,7 @@ void RpcRewriter::refuse(const std::string& method, Refuse refuse) {
   refusals_[method] = std::move(refuse);
 }
 
-std::map<std::string, std::string> RpcRewriter::take_refused(json::value& calls) const {
+std::map<std::string, std::string> RpcRewriter::take_refused(json::value& calls) {
   std::map<std::string, std::string> out;
   const auto look_at = [&](json::object& call) {
     Refuse refuse;
@@ -61,6 +61,7 @@ std::map<std::string, std::string> RpcRewriter::take_refused(json::value& calls)
     const auto message = refuse(call);
     if (!message) return;
     out.emplace(json::serialize(call.at("id")), *message);
+    ++touched_;
     call["method"] = "eth_chainId";
     call["params"] = json::array();
   };
@@ -104,7 +105,9 @@ awaitable<> RpcRewriter::wait_while_held(const json::object& call) {
     const auto it = gates_.find(std::string(call.at("method").as_string()));
     if (it != gates_.end()) gate = it->second;
   }
-  if (gate) co_await gate->pass();
+  if (!gate) co_return;
+  ++touched_;
+  co_await gate->pass();
 }
 
 void RpcRewriter::pass(const std::string& method) {
@@ -140,10 +143,11 @@ void RpcRewriter::limit_batches(std::size_t calls, TooLarge larger) {
   larger_ = larger;
 }
 
-std::optional<json::value> RpcRewriter::refuse_batch(json::value& calls) const {
+std::optional<json::value> RpcRewriter::refuse_batch(json::value& calls) {
   const std::lock_guard lock(mutex_);
   auto* batch = calls.if_array();
   if (batch_limit_ == 0 || batch == nullptr || batch->size() <= batch_limit_) return std::nullopt;
+  ++touched_;
   if (larger_ == TooLarge::kRefused) {
     return json::object{
         {"jsonrpc", "2.0"}, {"id", nullptr}, {"error", {{"code", -32600}, {"message", "batch too large"}}}};
@@ -162,6 +166,7 @@ void RpcRewriter::drop_broadcast(json::object& call) {
   const std::lock_guard lock(mutex_);
   if (!swallows_ || call.at("method") != "eth_sendRawTransaction") return;
   ++counts_["eth_sendRawTransaction"];
+  ++touched_;
   call["method"] = "web3_sha3";
 }
 
@@ -177,7 +182,10 @@ std::size_t RpcRewriter::changed(const std::string& method) const {
 }
 
 awaitable<http::Response> RpcRewriter::answer(http::Request& request) {
-  if (fails()) co_return http::Response::text(503, "down");
+  if (fails()) {
+    ++touched_;
+    co_return http::Response::text(503, "down");
+  }
   auto calls = json::parse(request.body());
   if (auto refusal = refuse_batch(calls)) co_return http::Response::json(200, std::move(*refusal));
   if (calls.is_object()) co_await wait_while_held(calls.as_object());
@@ -185,6 +193,7 @@ awaitable<http::Response> RpcRewriter::answer(http::Request& request) {
     for (const auto& call : calls.as_array()) co_await wait_while_held(call.as_object());
   }
   if (const auto last = last_block()) {
+    ++touched_;
     if (calls.is_object()) name_last_block(calls.as_object(), *last);
     if (calls.is_array()) {
       for (auto& call : calls.as_array()) name_last_block(call.as_object(), *last);
@@ -244,6 +253,7 @@ json::object RpcRewriter::rewrite_one(const json::object& call, json::object rep
     const auto it = changes_.find(method);
     if (it == changes_.end()) return reply;
     ++counts_[method];
+    ++touched_;
     change = it->second;
   }
   return change(call, std::move(reply));

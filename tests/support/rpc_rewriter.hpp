@@ -8,6 +8,7 @@
 // Calls in a batch are changed one by one. Any thread may call anything.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -62,21 +63,24 @@ class RpcRewriter {
 
   // How many replies of the method were changed since the start.
   std::size_t changed(const std::string& method) const;
+  // How many requests or replies were changed, refused, held or dropped since the start, in any way.
+  std::size_t touched() const { return touched_; }
 
  private:
   awaitable<http::Response> answer(http::Request& request);
   std::optional<std::int64_t> last_block() const;
   bool fails() const;
   // What a server that does not take a batch of that size answers; nothing when it does. May shorten the batch.
-  std::optional<boost::json::value> refuse_batch(boost::json::value& calls) const;
+  std::optional<boost::json::value> refuse_batch(boost::json::value& calls);
   void drop_broadcast(boost::json::object& call);
   awaitable<> wait_while_held(const boost::json::object& call);
   // The messages of the calls that are refused, by their id. Makes these calls harmless in `calls`.
-  std::map<std::string, std::string> take_refused(boost::json::value& calls) const;
+  std::map<std::string, std::string> take_refused(boost::json::value& calls);
   boost::json::value rewrite(const boost::json::value& request, boost::json::value reply);
   boost::json::object rewrite_one(const boost::json::object& call, boost::json::object reply);
 
   std::string url_;
+  std::atomic<std::size_t> touched_{0};
   mutable std::mutex mutex_;  // guards all below but the server
   std::map<std::string, Refuse> refusals_;
   std::map<std::string, Change> changes_;

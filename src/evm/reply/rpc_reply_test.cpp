@@ -144,7 +144,11 @@ TEST(rpc_reply, a_batch_with_missing_or_unexpected_answers_is_an_error) {
            {"one answer", ok(1, "1"), "bad_reply"},
            {"one error", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}})",
             "batch_too_large"},
-           {"another error", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}})",
+           {"no batches", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}})",
+            "batch_too_large"},
+           {"a quota", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"monthly quota"}})",
+            "batch_refused"},
+           {"another error", R"({"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"no"}})",
             "batch_refused"}}) {
     SCOPED_TRACE(name);
     std::string body = text;

@@ -35,6 +35,9 @@ struct Payload {
   std::optional<Uint256> fee_ceiling_per_gas;
   std::optional<Uint256> fee_ceiling_total;
 
+  // Fencepost never lowers or raises fees that the caller has set.
+  bool has_own_fees() const { return gas_price || max_fee_per_gas; }
+
   // Compact JSON, as stored in managed_tx.payload.
   std::string canonical() const;
   // SHA-256 of the canonical form: 32 bytes, raw. Two hashes are equal exactly when the requests are equal.

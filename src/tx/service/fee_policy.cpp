@@ -58,7 +58,7 @@ class MarketFees : public FeePolicy {
         out.push_back(fail(unavailable_fees(asked.error())));
       } else {
         auto offer = price(payload, has_all_fees(payload) ? FeeQuote{} : *asked, options_, ceiling);
-        if (offer && refused_cap && !payload.gas_price && !payload.max_fee_per_gas) {
+        if (offer && refused_cap && !payload.has_own_fees()) {
           offer = below_cap(*offer, *asked, *refused_cap);
         }
         out.push_back(std::move(offer));

@@ -93,7 +93,10 @@ awaitable<> LeaseManager::give_up_unreachable() {
   }
   const bool others = co_await others_alive();
   const std::scoped_lock lock(mutex_);
-  for (const auto chain_id : given_up) health_[chain_id].given_up = others;
+  for (const auto chain_id : given_up) {
+    auto& health = health_[chain_id];
+    health.given_up = health.given_up && others;  // a request may have led there again meanwhile, as the last resort
+  }
 }
 
 // Without another node that can lead a signer its lease stays: creates are accepted, and nothing would be sent sooner.

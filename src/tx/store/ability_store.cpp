@@ -4,23 +4,14 @@
 #include "tx/store/read_row.hpp"
 #include "tx/store/sql_parts.hpp"
 
+#include "cluster/node_table.hpp"
+
 namespace fencepost::tx {
 
+using cluster::read_nodes;
 using pg::Statement;
 
 namespace {
-
-constexpr std::chrono::seconds kTableLockPatience{2};  // then the next round tries again
-
-// On a connection of its own, so that no other statement waits behind a lock on the table of nodes.
-template <class... Args>
-awaitable<pg::ResultSet> read_nodes(pg::Pool& pool, const Statement& statement, Args... args) {
-  pg::Batch batch;
-  batch.add(statement, args...).lock_timeout(kTableLockPatience);
-  const auto connection = co_await pool.acquire();
-  auto results = co_await connection->run(batch);
-  co_return std::move(results.front());
-}
 
 std::optional<LeaseView> read_holder(const pg::ResultSet& rows, SignerKey key) {
   if (rows.empty()) return std::nullopt;
@@ -103,7 +94,7 @@ const Statement sql::kKeyHolder{"tx_key_holder", R"(
 
 awaitable<std::optional<LeaseView>> find_key_holder(pg::Pool& pool, SignerKey key, std::string node,
                                                     std::chrono::milliseconds silence) {
-  const auto rows = co_await pool.query(sql::kKeyHolder, key.chain_id, key.signer, node, silence.count());
+  const auto rows = co_await read_nodes(pool, sql::kKeyHolder, key.chain_id, key.signer, node, silence.count());
   co_return read_holder(rows, std::move(key));
 }
 
@@ -115,7 +106,7 @@ const Statement sql::kKnownSigner{"tx_known_signer", R"(
                     AND )" FENCEPOST_HAS_CHAIN("n", "$1") R"() AS known)"};
 
 awaitable<bool> is_known_signer(pg::Pool& pool, SignerKey key) {
-  const auto rows = co_await pool.query(sql::kKnownSigner, key.chain_id, key.signer);
+  const auto rows = co_await read_nodes(pool, sql::kKnownSigner, key.chain_id, key.signer);
   co_return rows.one().get<bool>("known");
 }
 
@@ -130,7 +121,7 @@ const Statement sql::kChainHolder{"tx_chain_holder", R"(
 
 awaitable<std::optional<LeaseView>> find_chain_holder(pg::Pool& pool, std::int64_t chain_id, std::string node,
                                                       std::chrono::milliseconds silence) {
-  const auto rows = co_await pool.query(sql::kChainHolder, chain_id, node, silence.count());
+  const auto rows = co_await read_nodes(pool, sql::kChainHolder, chain_id, node, silence.count());
   co_return read_holder(rows, {chain_id, ""});
 }
 

@@ -11,6 +11,8 @@
 #include "tx/store/read_row.hpp"
 #include "tx/store/sql_parts.hpp"
 
+#include "cluster/node_table.hpp"
+
 namespace fencepost::tx {
 
 using pg::Statement;
@@ -64,7 +66,7 @@ struct Takeover {
 // Terminates the node sessions that block `backend`. Returns the other blocking sessions as text; empty: there are
 // none.
 awaitable<std::string> end_blockers(pg::Pool& pool, int backend) {
-  const auto blockers = co_await pool.execute(sql::kTerminateBlockers, backend);
+  const auto blockers = co_await cluster::read_nodes(pool, sql::kTerminateBlockers, backend);
   std::string others;
   for (const auto row : blockers) {
     const auto pid = row.get<std::int64_t>("pid");
@@ -273,7 +275,7 @@ awaitable<std::vector<std::optional<LeaseView>>> find_leases(pg::Pool& pool, std
     chains.push_back(key.chain_id);
     signers.push_back(key.signer);
   }
-  const auto rows = co_await pool.query(kFind, chains, signers, times.clock_skew_allowance.count());
+  const auto rows = co_await cluster::read_nodes(pool, kFind, chains, signers, times.clock_skew_allowance.count());
   std::vector<std::optional<LeaseView>> out(keys.size());
   for (const auto row : rows) {
     const auto i = row.get<std::size_t>("ord") - 1;

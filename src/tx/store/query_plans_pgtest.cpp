@@ -132,7 +132,7 @@ const std::vector<Expected> kExpected{
     {sql::kListWaiting, {"idx_managed_tx_waiting", "managed_tx_pkey"}, "managed_tx by idx_managed_tx_waiting", true},
     {sql::kListConfirmed, {"tx_ended_pkey", "managed_tx_pkey"}, "tx_ended by tx_ended_pkey", true},
     {sql::kListFailed, {"idx_tx_ended_failed", "managed_tx_pkey"}, "tx_ended by idx_tx_ended_failed", true},
-    {sql::kBlockers, {"signer_nonce_cursor_pkey", "tx_open_pkey"}, ""},
+    {sql::kBlockers, {"signer_nonce_cursor_pkey", "tx_open_pkey", "uq_managed_tx_signer_nonce"}, ""},
     {sql::kListAttempts, {"tx_attempt_tx_id_attempt_key"}, ""},
     {sql::kListSigners,
      {"tx_open_pkey", "idx_managed_tx_waiting", "managed_tx_pkey"},

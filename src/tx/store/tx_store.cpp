@@ -192,13 +192,17 @@ const Statement& list_statement(const TxFilter& filter) {
 // As kFindTx, for the signers of a page. Reads a bounded part of the work that has no receipt: a transaction that is
 // further behind waits for thousands of others anyway.
 const Statement sql::kBlockers{"tx_blockers", R"(
-  SELECT w.chain_id, w.signer, b.tx_id, b.nonce
+  SELECT w.chain_id, w.signer, b.tx_id, b.nonce, g.tx_id AS gap_tx_id, c.gap_nonce
     FROM unnest($1::bigint[], $2::text[]) AS w(chain_id, signer)
-   CROSS JOIN LATERAL (SELECT c.first_unmined
+   CROSS JOIN LATERAL (SELECT c.first_unmined, c.gap_nonce
                          FROM signer_nonce_cursor AS c
                         WHERE c.chain_id = w.chain_id AND c.signer = w.signer
                         LIMIT 1) AS c
-   CROSS JOIN LATERAL (SELECT t.tx_id, t.nonce
+    LEFT JOIN LATERAL (SELECT m.tx_id
+                         FROM managed_tx AS m
+                        WHERE m.chain_id = w.chain_id AND m.signer = w.signer AND m.nonce = c.gap_nonce
+                        LIMIT 1) AS g ON true
+    LEFT JOIN LATERAL (SELECT t.tx_id, t.nonce
                          FROM (SELECT *
                                  FROM tx_open AS t
                                 WHERE t.chain_id = w.chain_id
@@ -209,9 +213,20 @@ const Statement sql::kBlockers{"tx_blockers", R"(
                         WHERE (t.state = 'STUCK' OR (t.state = 'ALLOCATED' AND t.retry_count > 0))
                           AND t.receipt_block IS NULL
                         ORDER BY t.nonce
-                        LIMIT 1) AS b)"};
+                        LIMIT 1) AS b ON true)"};
 
 namespace {
+
+struct Blocker {
+  std::optional<Uuid> tx_id;
+  std::optional<std::int64_t> nonce;
+
+  bool blocks(const ManagedTx& tx) const { return tx_id && (!tx.nonce || *nonce < *tx.nonce); }
+};
+struct Blockers {
+  Blocker gap;  // what had the nonce that nothing has now
+  Blocker open;
+};
 
 awaitable<> name_blockers(pg::Pool& pool, std::vector<ManagedTx>& page) {
   std::set<SignerKey> keys;
@@ -226,14 +241,21 @@ awaitable<> name_blockers(pg::Pool& pool, std::vector<ManagedTx>& page) {
     signers.push_back(key.signer);
   }
   const auto rows = co_await pool.query(sql::kBlockers, chains, signers);
-  std::map<SignerKey, std::pair<std::int64_t, Uuid>> blockers;
+  std::map<SignerKey, Blockers> blockers;
   for (const auto row : rows) {
-    blockers[read_key(row)] = {row.get<std::int64_t>("nonce"), row.get<Uuid>("tx_id")};
+    blockers[read_key(row)] = {
+        .gap = {row.get<std::optional<Uuid>>("gap_tx_id"), row.get<std::optional<std::int64_t>>("gap_nonce")},
+        .open = {row.get<std::optional<Uuid>>("tx_id"), row.get<std::optional<std::int64_t>>("nonce")}};
   }
   for (auto& tx : page) {
-    const auto blocker = blockers.find(tx.key);
-    if (blocker == blockers.end() || kManagedTx.terminal(tx.state)) continue;
-    if (!tx.nonce || *tx.nonce > blocker->second.first) tx.blocked_by = blocker->second.second;
+    const auto found = blockers.find(tx.key);
+    if (found == blockers.end() || kManagedTx.terminal(tx.state)) continue;
+    const auto& [gap, open] = found->second;
+    if (gap.blocks(tx)) {
+      tx.blocked_by = gap.tx_id;
+    } else if (open.blocks(tx)) {
+      tx.blocked_by = open.tx_id;
+    }
   }
 }
 

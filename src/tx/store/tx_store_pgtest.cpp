@@ -113,15 +113,25 @@ TEST_F(TxStore, a_list_names_what_blocks_each_transaction_as_a_lookup_does) {
   set(u[0], "retry_count = 1");
   set(u[2], "receipt_block = 1, receipt_hash = '0x', succeeded = true");
   bring(t[0], "CONFIRMED");
+  const auto undone = signer_of("node-a");
+  const auto v = create(undone, 4, 4);
+  bring(v[1], "CONFIRMED");
+  set(v[3], "state = 'STUCK'");
+  db.exec(
+      "UPDATE signer_nonce_cursor AS c SET needs_reconcile = true, reconcile_reason = 'undone', gap_nonce = m.nonce "
+      "FROM managed_tx AS m WHERE m.tx_id = '" +
+      v[1].to_string() + "' AND c.signer = m.signer");
   std::map<Uuid, std::optional<Uuid>> listed;
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
     for (const auto& tx : co_await list_txs(pool, {})) listed[tx.tx_id] = tx.blocked_by;
   });
-  EXPECT_EQ(listed.size(), 8U);
+  EXPECT_EQ(listed.size(), 12U);
   for (const auto& [id, blocker] : listed) EXPECT_EQ(blocker, blocked_by(id)) << id.to_string();
   EXPECT_EQ(listed[t[2]], t[1]);
   EXPECT_EQ(listed[t[4]], t[1]);
   EXPECT_EQ(listed[u[1]], u[0]);
+  EXPECT_EQ(listed[v[0]], std::nullopt);
+  EXPECT_EQ(listed[v[2]], v[1]) << "its nonce is free again";
 }
 
 TEST_F(TxStore, transactions_above_a_stuck_nonce_are_blocked_by_it) {

@@ -41,17 +41,17 @@ class StuckWatcher {
 
   awaitable<Worker::Next> watch();
   awaitable<> look_at_unsent(const std::vector<OpenHead>& heads);
-  awaitable<> release_or_fill(OpenHead head);
+  awaitable<> release_or_fill(OpenHead head, std::string message);
   // What a transaction would be sent for now.
   struct Offer {
     Uint256 value;
     std::uint64_t gas;
     Result<evm::Fees> price;
   };
-  awaitable<std::optional<std::string>> why_it_may_go_on(OpenHead head);
+  awaitable<std::optional<std::string>> why_it_may_go_on(OpenHead head, ManagedTx tx);
   bool may_try_again(const OpenHead& head) const;
-  awaitable<std::optional<Offer>> current_price(OpenHead head);
-  awaitable<bool> is_funded(OpenHead head);
+  awaitable<Offer> current_price(ManagedTx tx);
+  awaitable<bool> is_funded(OpenHead head, ManagedTx tx);
   awaitable<bool> look_at_nonces(std::vector<OpenHead> suspicious);
   bool is_overdue(const OpenHead& head) const;
   void take_turns(std::vector<OpenHead>& suspicious);

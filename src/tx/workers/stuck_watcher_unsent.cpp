@@ -12,9 +12,15 @@ namespace {
 constexpr std::size_t kFillTries = 500;            // that are remembered
 constexpr std::chrono::seconds kFillInterval{60};  // between two cancels of one transaction, if the first one fails
 
-// Reasons for which a transaction can never be sent as it is.
-bool is_hopeless(SubState reason) {
+Payload payload_of(const ManagedTx& tx) {
+  return stored_payload(boost::json::serialize(tx.payload));
+}
+
+// Whether the transaction can never be sent as it is. Fencepost lowers its own cap, and never the caller's.
+bool is_hopeless(SubState reason, const Payload& payload) {
   switch (reason) {
+    case SubState::kFeeCapExceeded:
+      return payload.has_own_fees();
     case SubState::kNoDynamicFees:
     case SubState::kBadTransaction:
     case SubState::kIntrinsicGas:
@@ -45,8 +51,11 @@ awaitable<> StuckWatcher::look_at_unsent(const std::vector<OpenHead>& heads) {
   std::vector<std::string> signers;
   for (const auto& head : heads) {
     if (head.state != TxState::kStuck || !head.unsent) continue;
-    if (is_hopeless(head.sub_state)) co_await release_or_fill(head);
-    if (const auto why = co_await why_it_may_go_on(head)) {
+    const auto tx = co_await find_tx(chain_.database.pool(), head.tx_id);
+    if (!tx) continue;
+    if (is_hopeless(head.sub_state, payload_of(*tx))) {
+      co_await release_or_fill(head, tx->error_message.value_or(""));
+    } else if (const auto why = co_await why_it_may_go_on(head, *tx)) {
       steps.push_back(resume_step(head, *why));
       signers.push_back(head.lease.key.signer);
     }
@@ -57,10 +66,7 @@ awaitable<> StuckWatcher::look_at_unsent(const std::vector<OpenHead>& heads) {
   chain_.wake_submitter(std::move(signers));
 }
 
-awaitable<> StuckWatcher::release_or_fill(OpenHead head) {
-  const auto tx = co_await find_tx(chain_.database.pool(), head.tx_id);
-  if (!tx) co_return;
-  const auto message = tx->error_message.value_or("");
+awaitable<> StuckWatcher::release_or_fill(OpenHead head, std::string message) {
   const auto outcome = co_await chain_.reject({.lease = head.lease,
                                                .tx_id = head.tx_id,
                                                .from = TxState::kStuck,
@@ -72,24 +78,29 @@ awaitable<> StuckWatcher::release_or_fill(OpenHead head) {
   const auto tried = fill_tries_.find(head.tx_id);
   if (tried != fill_tries_.end() && now - tried->second < kFillInterval) co_return;
   fill_tries_[head.tx_id] = now;
-  if (co_await may_be_known(chain_, head.tx_id)) co_return;
+  // A cancel is safe in any case: one nonce is mined once. It is needless if an endpoint shows the transaction.
+  if (co_await may_be_shown(chain_, head.tx_id)) co_return;
   co_await chain_.cancel_rejected(head.tx_id, message);
 }
 
 // Why the transaction may be sent now; nullopt while the cause is there, or is not known to be gone.
-awaitable<std::optional<std::string>> StuckWatcher::why_it_may_go_on(OpenHead head) {
+awaitable<std::optional<std::string>> StuckWatcher::why_it_may_go_on(OpenHead head, ManagedTx tx) {
   switch (head.sub_state) {
     case SubState::kInsufficientFunds:
-      if (co_await is_funded(std::move(head))) co_return "the signer can pay again: it is priced anew";
+      if (co_await is_funded(std::move(head), std::move(tx))) co_return "the signer can pay again: it is priced anew";
       co_return std::nullopt;
     case SubState::kTransient:
+    case SubState::kFeeTooLow:
+    case SubState::kUnderpriced:
+    case SubState::kFeeCapExceeded:
+    case SubState::kNonceTooHigh:
       if (!may_try_again(head)) co_return std::nullopt;
       [[fallthrough]];
     case SubState::kFeesUnknown: {
-      const auto offer = co_await current_price(std::move(head));
+      const auto offer = co_await current_price(std::move(tx));
       // Any other answer is one of an endpoint, too: the submitter acts on it.
-      if (!offer || (!offer->price && offer->price.error().kind == ErrorKind::kUnavailable)) co_return std::nullopt;
-      co_return "the endpoints answer again: it is priced anew";
+      if (!offer.price && offer.price.error().kind == ErrorKind::kUnavailable) co_return std::nullopt;
+      co_return "the endpoints answer: it is priced anew";
     }
     case SubState::kSignerUnavailable:
       if (chain_.keys.find(head.lease.key.signer) == nullptr) co_return std::nullopt;
@@ -99,8 +110,8 @@ awaitable<std::optional<std::string>> StuckWatcher::why_it_may_go_on(OpenHead he
   }
 }
 
-// When an outage has ended since it became STUCK. An endpoint that answers and refuses for the moment (its pool is
-// full) is tried again as late as `stuck.after`, so that the alarm stays up.
+// When an outage has ended since it became STUCK. Endpoints that answer and refuse for the moment (a full pool, a price
+// that may fall) are tried again as late as `stuck.after`, so that the alarm stays up.
 bool StuckWatcher::may_try_again(const OpenHead& head) const {
   const auto& endpoints = chain_.evm_chain.endpoints();
   const auto changed = endpoints.changed_at();
@@ -108,25 +119,22 @@ bool StuckWatcher::may_try_again(const OpenHead& head) const {
   return outage_is_over || head.since_step >= chain_.options.stuck_after;
 }
 
-awaitable<std::optional<StuckWatcher::Offer>> StuckWatcher::current_price(OpenHead head) {
-  const auto tx = co_await find_tx(chain_.database.pool(), head.tx_id);
-  if (!tx) co_return std::nullopt;
-  FeeRequest request{.payload = stored_payload(boost::json::serialize(tx->payload))};
+awaitable<StuckWatcher::Offer> StuckWatcher::current_price(ManagedTx tx) {
+  FeeRequest request{.payload = payload_of(tx)};
   const auto value = request.payload.value.value_or(0);
   std::vector<FeeRequest> one;
   one.push_back(std::move(request));
   auto offers = co_await chain_.fees->offers(std::move(one));
-  co_return Offer{value, static_cast<std::uint64_t>(tx->gas_limit), std::move(offers.front())};
+  co_return Offer{value, static_cast<std::uint64_t>(tx.gas_limit), std::move(offers.front())};
 }
 
 // False while the balance does not cover value and fees at the current price, or either is unknown.
-awaitable<bool> StuckWatcher::is_funded(OpenHead head) {
-  const auto signer = head.lease.key.signer;
-  const auto offer = co_await current_price(std::move(head));
-  if (!offer || !offer->price) co_return false;
-  const auto balances = co_await chain_.connector.balances({signer});
+awaitable<bool> StuckWatcher::is_funded(OpenHead head, ManagedTx tx) {
+  const auto offer = co_await current_price(std::move(tx));
+  if (!offer.price) co_return false;
+  const auto balances = co_await chain_.connector.balances({head.lease.key.signer});
   if (!balances.front()) co_return false;
-  const auto cost = cost_of(offer->value, offer->gas, *offer->price);
+  const auto cost = cost_of(offer.value, offer.gas, *offer.price);
   co_return cost && *cost <= *balances.front();
 }
 

@@ -37,16 +37,16 @@ std::optional<Uint256> refused_cap(const DueSubmit& due) {
   return std::get<evm::DynamicFees>(fees).max_fee_per_gas;
 }
 
-bool has_own_fees(const std::string& payload) {
-  const auto own = stored_payload(payload);
-  return own.gas_price || own.max_fee_per_gas;
+// An endpoint that simulates may refuse a call that succeeds once an earlier transaction is mined.
+bool may_succeed_later(const evm::SendResult& answer) {
+  return answer.all_answered && answer.outcome == evm::SubmitClass::kReverted;
 }
 
 // Whether every endpoint refused the transaction itself, so that no retry can succeed. Only Fencepost's own cap can be
 // lowered.
 bool is_hopeless(const DueSubmit& due, const evm::SendResult& answer) {
-  if (!answer.all_answered || !evm::is_refused_for_good(answer.outcome)) return false;
-  return answer.outcome != evm::SubmitClass::kFeeCapExceeded || has_own_fees(due.payload);
+  if (!answer.all_answered || !evm::is_refused_for_good(answer.outcome) || may_succeed_later(answer)) return false;
+  return answer.outcome != evm::SubmitClass::kFeeCapExceeded || stored_payload(due.payload).has_own_fees();
 }
 
 }  // namespace
@@ -390,9 +390,11 @@ awaitable<Step> Submitter::judge(const Outgoing& tx, const evm::SendResult& resu
   }
   const bool hopeless = is_hopeless(tx.due, result);
   // While an endpoint has not answered, the refusal of the others may be wrong: the same bytes are sent again.
-  const bool may_be_lowered = result.outcome == evm::SubmitClass::kFeeCapExceeded && !has_own_fees(tx.due.payload);
-  const bool doubtful = !hopeless && !may_be_lowered && evm::is_refused_for_good(result.outcome);
-  const bool refused = hopeless || doubtful || result.outcome == evm::SubmitClass::kFeeTooLow ||
+  const bool may_be_lowered =
+      result.outcome == evm::SubmitClass::kFeeCapExceeded && !stored_payload(tx.due.payload).has_own_fees();
+  const bool later = may_succeed_later(result);
+  const bool doubtful = !hopeless && !may_be_lowered && !later && evm::is_refused_for_good(result.outcome);
+  const bool refused = hopeless || doubtful || later || result.outcome == evm::SubmitClass::kFeeTooLow ||
                        result.outcome == evm::SubmitClass::kUnderpriced ||
                        result.outcome == evm::SubmitClass::kFeeCapExceeded ||
                        result.outcome == evm::SubmitClass::kInsufficientFunds;
