@@ -119,8 +119,10 @@ void Connection::send(const Batch& batch, Access access, std::shared_ptr<Pending
 
   // Each prepare has its own sync, so that an error in this batch cannot undo a prepare that the next batch relies on.
   bool ok = true;
-  for (const auto& entry : prelude) ok = ok && prepare(entry);
-  for (const auto& entry : batch.entries()) ok = ok && prepare(entry);
+  for (const auto& entry : prelude) ok = ok && prepare(entry, nullptr);
+  // Preparing a statement waits for locks on its tables, so the limit holds there, too.
+  const auto* limit = batch.lock_timeout() ? &prelude.back() : nullptr;
+  for (const auto& entry : batch.entries()) ok = ok && prepare(entry, limit);
 
   Segment segment{.kind = Segment::Kind::kBatch, .access = access, .pending = std::move(pending)};
   segment.hidden = prelude.size();
@@ -138,7 +140,7 @@ void Connection::send(const Batch& batch, Access access, std::shared_ptr<Pending
   flush();
 }
 
-bool Connection::prepare(const Batch::Entry& entry) {
+bool Connection::prepare(const Batch::Entry& entry, const Batch::Entry* lock_timeout) {
   const auto& statement = *entry.statement;
   if (const auto it = prepared_.find(statement.name); it != prepared_.end()) {
     if (it->second.sql == statement.sql) return true;
@@ -148,9 +150,12 @@ bool Connection::prepare(const Batch::Entry& entry) {
   if (stale_plans_ > 0) name += fmt::format("#{}", stale_plans_);
   const std::string sql(statement.sql);
   prepared_[statement.name] = {statement.sql, name};
-  Segment segment{.kind = Segment::Kind::kPrepare, .access = Access::kRead, .statements = {&statement}};
+  Segment segment{.kind = Segment::Kind::kPrepare, .access = Access::kRead};
+  if (lock_timeout != nullptr) segment.statements.push_back(lock_timeout->statement);
+  segment.statements.push_back(&statement);
   if (statement_timeout_ > 0ms) segment.patience = statement_timeout_ + kSilenceAllowance;
   push(std::move(segment));
+  if (lock_timeout != nullptr && !send_statement(*lock_timeout)) return false;
   entry.params.to_wire(wire_);
   return PQsendPrepare(session_.get(), name.c_str(), sql.c_str(), static_cast<int>(wire_.types.size()),
                        wire_.types.data()) == 1 &&
@@ -294,7 +299,7 @@ void Connection::finish_segment() {
 
 void Connection::deliver(Segment& segment) {
   if (segment.kind == Segment::Kind::kPrepare) {
-    const auto* statement = segment.statements.front();
+    const auto* statement = segment.statements.back();
     if (segment.error) {
       prepared_.erase(statement->name);
       prepare_errors_[statement->name] = segment.error;

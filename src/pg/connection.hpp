@@ -92,7 +92,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   void send(const Batch& batch, Access access, std::shared_ptr<Pending> pending);
-  bool prepare(const Batch::Entry& entry);
+  // `lock_timeout`: the prepared statement that sets it; null: no limit.
+  bool prepare(const Batch::Entry& entry, const Batch::Entry* lock_timeout);
   bool send_statement(const Batch::Entry& entry);
   void push(Segment segment);
   void flush();

@@ -163,6 +163,27 @@ TEST(pg_connection, the_lock_timeout_is_for_that_batch_only) {
   });
 }
 
+TEST(pg_connection, the_lock_timeout_holds_while_a_statement_is_prepared) {
+  constexpr Statement kRead{"read_locked_t", "SELECT id FROM t"};
+  constexpr Statement kLimit{"read_lock_timeout", "SELECT current_setting('lock_timeout') AS limit"};
+  TestDatabase db;
+  db.exec("CREATE TABLE t (id int)");
+  test::with_pool(db.dsn(), {}, [&](Pool& pool) -> awaitable<> {
+    auto holder = co_await pool.acquire();
+    co_await holder->exec_script("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE");
+    auto reader = co_await pool.acquire();
+    Batch settings;
+    settings.add(kLimit);
+    const auto before = (co_await reader->run(settings)).front().one().get<std::string>("limit");
+    Batch batch;
+    batch.add(kRead).lock_timeout(50ms);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(co_await sqlstate_of(*reader, batch), "55P03");
+    co_await holder->exec_script("COMMIT");
+    EXPECT_EQ(co_await sqlstate_of(*reader, batch), "");
+    EXPECT_EQ((co_await reader->run(settings)).front().one().get<std::string>("limit"), before);
+  });
+}
+
 TEST(pg_connection, losing_the_session_is_commit_unknown_for_a_write_and_connection_lost_for_a_read) {
   TestDatabase db;
   for (const auto access : {Access::kWrite, Access::kRead}) {
