@@ -165,8 +165,7 @@ Result<std::vector<RpcOutcome>> parse_batch_reply(std::string& body, std::uint64
       const auto error = read_error(*answer.error);
       const auto words = fmt::format("the server refused the batch: {} ({})", quote(error.message, 200), error.code);
       // A server that takes no batches at all calls them an invalid request.
-      constexpr std::int64_t kInvalidRequest = -32600;
-      if (refuses_batch(error.message) || (error.code == kInvalidRequest && !means_sick_endpoint(error))) {
+      if (refuses_batch(error.message) || lowercase(error.message).contains("invalid request")) {
         return fail(unavailable("batch_too_large", words));
       }
       return fail(unavailable("batch_refused", words));
