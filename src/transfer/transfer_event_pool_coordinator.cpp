@@ -5,6 +5,7 @@
 #include "pg/halving.hpp"
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
+#include "transfer/execution_failure.hpp"
 
 namespace fencepost::transfer {
 namespace {
@@ -20,16 +21,6 @@ double seconds(const std::optional<std::chrono::milliseconds>& time) {
 
 Metrics::Counter& outcome(Metrics& metrics, const char* name) {
   return metrics.counter("transfer_pool_outcomes_total", "Transfers in the pool, by outcome", {{"outcome", name}});
-}
-
-bool is_integrity_violation(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const pg::QueryError& error) {
-    return error.is_integrity_violation();
-  } catch (const std::exception&) {
-    return false;
-  }
 }
 
 }  // namespace
@@ -158,8 +149,9 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
     }
     ++all.put_off;
     auto gateway = PendingTransferGateway(database_.pool());
-    if (!is_integrity_violation(outcomes[i].error())) {
-      log::error("a transfer cannot be processed and is deferred", {{"transferId", id}, {"delayMs", kPutOff.count()}});
+    if (!counts_as_try(outcomes[i].error())) {
+      log::error("a transfer cannot be processed and is deferred", error_of(outcomes[i].error()),
+                 {{"transferId", id}, {"delayMs", kPutOff.count()}});
       co_await gateway.defer(due[i], kPutOff);
     } else if (co_await gateway.execution_refused(due[i], kPutOff)) {
       failed_total_.Increment();

@@ -3,8 +3,8 @@
 //
 // Runs when it is woken, when the next transfer becomes due, and at a slow interval in case a notification got lost. A
 // set that PostgreSQL refuses is halved until the transfer at fault is alone; that transfer is deferred and logged, and
-// rejected at its tenth integrity error. A transfer whose account another session has locked is deferred too, and
-// delays no other transfer.
+// rejected at its tenth integrity error (execution_failure.hpp). A transfer whose account another session has locked is
+// deferred too, and delays no other transfer.
 #pragma once
 
 #include "pg/database.hpp"

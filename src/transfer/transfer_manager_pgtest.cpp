@@ -62,6 +62,11 @@ class TransferManagerTest : public EconomyTest {
   bool becomes(const Uuid& id, const std::string& wanted) {
     return eventually([&] { return status(id) == wanted; }, 20s);
   }
+  // Makes all work due at once.
+  void try_again() {
+    tamper("UPDATE economy.transfer_work SET due_at = clock_timestamp()");
+    db.exec("NOTIFY economy_work");
+  }
   double metric(const std::string& name) {
     const auto text = metrics.scrape();
     const auto at = text.find(name + " ");
@@ -315,6 +320,65 @@ TEST_F(TransferManagerTest, an_execution_that_fails_for_want_of_a_partition_does
   tamper("UPDATE economy.transfer_work SET due_at = clock_timestamp()");
   db.exec("NOTIFY economy_work");
   EXPECT_TRUE(becomes(id, "completed"));
+}
+
+// The ledger's primary key comes from a sequence, which a restore may leave behind its table.
+TEST_F(TransferManagerTest, an_execution_that_fails_for_a_lagging_sequence_does_not_count) {
+  mint(1, 100);
+  ASSERT_TRUE(ask(wish(1, 2, 1), Mode::kSync));
+  db.exec("ALTER TABLE economy.transactions ADD CONSTRAINT not_thirteen CHECK (amount <> 13)");
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 13), Mode::kPool).value()).transfer_id;
+  const auto work = [&](const std::string& what) { return db.exec("SELECT " + what + " FROM economy.transfer_work"); };
+  ASSERT_TRUE(eventually([&] { return work("execute_tries") == "1"; }));
+  db.exec("ALTER TABLE economy.transactions DROP CONSTRAINT not_thirteen");
+  db.exec("SELECT setval('economy.transactions_id_seq', 1, false)");
+  try_again();
+  ASSERT_TRUE(eventually([&] { return work("due_at > clock_timestamp() + interval '30 s'") == "t"; }));
+  EXPECT_EQ(work("execute_tries"), "1");
+  db.exec("SELECT setval('economy.transactions_id_seq', 100)");
+  try_again();
+  EXPECT_TRUE(becomes(id, "completed"));
+  EXPECT_EQ(audit(), "");
+}
+
+// A trigger of the ledger fails as the server would.
+TEST_F(TransferManagerTest, an_execution_that_a_retry_may_cure_does_not_count) {
+  mint(1, 100);
+  db.exec(R"(
+    CREATE TABLE public.failure (sqlstate text);
+    INSERT INTO public.failure VALUES ('23000');
+    CREATE SEQUENCE public.attempts;
+    CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    DECLARE v_sqlstate text := (SELECT sqlstate FROM public.failure);
+    BEGIN
+      PERFORM nextval('public.attempts');
+      IF v_sqlstate = 'killed' THEN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(10); END IF;
+      IF v_sqlstate = 'cancelled' THEN PERFORM pg_cancel_backend(pg_backend_pid()); PERFORM pg_sleep(10); END IF;
+      IF v_sqlstate IS NOT NULL THEN RAISE EXCEPTION 'fails' USING ERRCODE = v_sqlstate; END IF;
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER fail BEFORE INSERT ON economy.transactions FOR EACH ROW EXECUTE FUNCTION public.fail())");
+  const auto attempts = [&] { return std::stoi(db.exec("SELECT last_value FROM public.attempts")); };
+  const auto tries = [&] { return db.exec("SELECT execute_tries FROM economy.transfer_work"); };
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 13), Mode::kPool).value()).transfer_id;
+  ASSERT_TRUE(eventually([&] { return tries() == "1"; })) << "an integrity error counts";
+  for (const auto* failure : {"40P01", "53100", "55P03", "cancelled", "killed"}) {
+    db.exec(fmt::format("UPDATE public.failure SET sqlstate = '{}'", failure));
+    // A set that is refused because of a lock is tried without waiting, and each of its transfers alone.
+    const auto handled = attempts() + (failure == std::string_view("55P03") ? 5 : 2);
+    EXPECT_TRUE(eventually([&] {
+      try_again();
+      return attempts() >= handled;
+    })) << failure;
+    EXPECT_EQ(tries(), "1") << failure;
+    EXPECT_EQ(status(id), "approved") << failure;
+  }
+  db.exec("UPDATE public.failure SET sqlstate = NULL");
+  EXPECT_TRUE(eventually([&] {
+    try_again();
+    return status(id) == "completed";
+  }));
+  EXPECT_EQ(audit(), "");
 }
 
 // Its session is in a transaction and waits for a client that says nothing more.
