@@ -327,7 +327,7 @@ TEST_F(TransferSimulation, the_books_balance_after_every_fault) {
   EXPECT_GT(accepted_.size(), rounds * kActions);
   EXPECT_NE(cluster_.sql("SELECT count(*) > 20 FROM test_approval"), "f") << "the limits were never tested";
   EXPECT_GT(lost_, 0U) << "no request failed: the faults tested nothing";
-  for (const std::string reason : {"transfer_checks_expired", "transfer_cancelled"}) {
+  for (const std::string reason : {"transfer_checks_expired", "transfer_cancelled", "transfer_failed"}) {
     EXPECT_NE(cluster_.sql("SELECT count(*) FROM economy.transfer_denials WHERE reason = '" + reason + "'"), "0")
         << reason;
   }

@@ -16,10 +16,13 @@ LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() $$;
 -- ── Tables ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- execute_tries: executions that ended in an integrity error. counted_on: once approved, the UTC day whose allowance it
--- used; NULL where it used none (government accounts).
+-- used; NULL where it used none (government accounts). parked: waits for the cooldown behind 16 others of its payer (0026).
 ALTER TABLE economy.transfer_work
   ADD COLUMN execute_tries smallint NOT NULL DEFAULT 0,
-  ADD COLUMN counted_on    date     NULL;
+  ADD COLUMN counted_on    date     NULL,
+  ADD COLUMN parked        boolean  NOT NULL DEFAULT false;
+CREATE INDEX transfer_work_cooling ON economy.transfer_work (guild_id, initiator_id, seq)
+  WHERE NOT approved AND failed_on = 2;
 UPDATE economy.transfer_work AS w
    SET counted_on = (p.updated_at AT TIME ZONE 'UTC')::date
   FROM economy.pending_transfers AS p
@@ -49,6 +52,11 @@ ALTER TABLE economy.operations
   DROP CONSTRAINT operations_action_check,
   ADD CONSTRAINT operations_action_check
     CHECK (action IN ('mint', 'burn', 'set_settings', 'set_account_kind', 'fail')) NOT VALID;
+
+-- The lanes. A node that works on a lane locks its row. No other role has a right here, so no other role can hold a lane: an
+-- advisory lock could be taken by any role.
+CREATE TABLE economy.transfer_lanes (lane smallint PRIMARY KEY);
+INSERT INTO economy.transfer_lanes (lane) SELECT generate_series(0, 63);
 
 -- What is to be looked at again when another transaction is over. Empty nearly always.
 --   transfer_id                   its work row was locked when it should have become due
@@ -115,6 +123,18 @@ END $$;
 
 -- ── What waits becomes due ────────────────────────────────────────────────────────────────────────────────────────
 
+-- Reminds of those that are not among p_free.
+CREATE FUNCTION economy._remind_of_locked(p_ids uuid[], p_free uuid[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF cardinality(p_free) = cardinality(p_ids) THEN RETURN; END IF;
+  INSERT INTO economy.transfer_reminders (transfer_id)
+  SELECT k.transfer_id
+    FROM unnest(p_ids) AS k(transfer_id)
+   WHERE k.transfer_id <> ALL (p_free)
+     AND NOT EXISTS (SELECT FROM economy.transfer_reminders AS r WHERE r.transfer_id = k.transfer_id);
+END $$;
+
 -- Makes waiting transfers due. One whose work row is locked gets a reminder instead: its transaction may be checking it
 -- by what was true before, or may be rolled back without having looked. Answers how many, so that the nodes are told.
 CREATE FUNCTION economy._make_due(p_ids uuid[], p_at timestamptz) RETURNS integer
@@ -125,13 +145,7 @@ BEGIN
   SELECT coalesce(array_agg(w.transfer_id), '{}') INTO v_free
     FROM (SELECT transfer_id FROM economy.transfer_work WHERE transfer_id = ANY (p_ids) FOR UPDATE SKIP LOCKED) AS w;
   UPDATE economy.transfer_work SET due_at = least(due_at, p_at) WHERE transfer_id = ANY (v_free);
-  IF cardinality(v_free) < cardinality(p_ids) THEN
-    INSERT INTO economy.transfer_reminders (transfer_id)
-    SELECT k.transfer_id
-      FROM unnest(p_ids) AS k(transfer_id)
-     WHERE k.transfer_id <> ALL (v_free)
-       AND NOT EXISTS (SELECT FROM economy.transfer_reminders AS r WHERE r.transfer_id = k.transfer_id);
-  END IF;
+  PERFORM economy._remind_of_locked(p_ids, v_free);
   RETURN cardinality(p_ids);
 END $$;
 
@@ -393,7 +407,8 @@ BEGIN
   END CASE;
 END $$;
 
--- A ledger row belongs to a completed transfer: where ids collided before, it may be another payer's.
+-- A ledger row belongs to a completed transfer: where ids collided before, it may be another payer's. retry_limit: the
+-- request's, or else the guild's; NULL: until it expires. By tables only: who reads a view needs EXECUTE on what it calls.
 CREATE OR REPLACE VIEW economy.transfer_status AS
 SELECT p.transfer_id, p.guild_id, p.initiator_id, p.target_id, p.amount, p.status::text, p.checks, p.retry_count,
        p.expires_at, p.metadata, p.created_at, p.updated_at, p.reason, p.idempotency_key, p.seq,
@@ -404,12 +419,29 @@ SELECT p.transfer_id, p.guild_id, p.initiator_id, p.target_id, p.amount, p.statu
        (SELECT t.id
           FROM economy.transactions AS t
          WHERE t.transfer_id = p.transfer_id AND p.status = 'completed') AS ledger_id,
-       p.max_retries
+       p.max_retries,
+       CASE WHEN p.max_retries IS NULL
+            THEN (SELECT s.max_retries
+                    FROM economy.guild_settings AS s
+                   WHERE s.guild_id = coalesce((SELECT g.guild_id FROM economy.guild_settings AS g
+                                                 WHERE g.guild_id = p.guild_id), 0))
+            WHEN p.max_retries >= 0 THEN p.max_retries
+       END AS retry_limit
   FROM economy.pending_transfers AS p
   LEFT JOIN LATERAL (SELECT w.next_attempt_at, w.due_at
                        FROM economy.transfer_work AS w
                       WHERE w.transfer_id = p.transfer_id
                       LIMIT 1) AS w ON true;
+
+-- What applies in a guild: its own settings, or else the defaults.
+CREATE FUNCTION economy.fn_get_settings(
+  p_guild_id bigint,
+  OUT guild_id bigint, OUT daily_limit bigint, OUT cooldown_seconds integer, OUT default_expiry_hours integer,
+  OUT max_retries integer)
+LANGUAGE sql STABLE AS $$
+  SELECT p_guild_id, s.daily_limit, s.cooldown_seconds, s.default_expiry_hours, s.max_retries
+    FROM economy._settings(p_guild_id) AS s
+$$;
 
 -- Changes the settings of a guild that `p_changes` names by column, e.g. {"daily_limit": null, "cooldown_seconds": 0};
 -- a key that is no setting raises. Cooldowns that are running get their new length. Answers the settings. Takes no lock

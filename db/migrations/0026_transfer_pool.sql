@@ -30,6 +30,7 @@ CREATE TYPE economy._verdict AS (
   due_at          timestamptz,  -- when to look again
   moves           boolean,      -- whether pending_transfers shows it: not an early look that found what was known
   told            boolean,      -- false: one of many looks that found nothing new, and is not announced
+  parked          boolean,      -- waits for the cooldown behind 16 others of its payer
   counted_on      date          -- the UTC day whose allowance it used
 );
 
@@ -37,7 +38,8 @@ CREATE TYPE economy._verdict AS (
 -- rejects, unless
 --   * it is the first (p_fresh);
 --   * it comes before its time, because something has changed;
---   * only the cooldown or the day's limit is in the way: that ends at a known time, and the next try is then.
+--   * only the cooldown or the day's limit is in the way: that ends at a known time, and the next try is then. A parked
+--     transfer is tried when it has moved up (_move_up), and an hour later in any case.
 CREATE FUNCTION economy._wait_or_reject(v economy._verdict, i economy._waiting, p_guilds_max_retries integer,
                                         p_fresh boolean, p_at timestamptz) RETURNS economy._verdict
 LANGUAGE plpgsql AS $$
@@ -51,7 +53,7 @@ BEGIN
   IF v.failed_on = 8 THEN
     v.status := 'rejected';
   ELSIF v_clears IS NOT NULL THEN
-    v.retry_at := v_clears;
+    v.retry_at := v_clears + CASE WHEN v.parked THEN interval '1 hour' ELSE interval '0' END;
   ELSIF i.next_attempt_at > p_at THEN
     -- If what it waited for has ended early, and now money is missing, its time was not that of a retry.
     v.retry_at := CASE WHEN i.failed_before IN (2, 4, 6)
@@ -70,7 +72,8 @@ END $$;
 
 -- Applies the rules to transfers, one after the other in the given order, each upon what the one before has left, and
 -- writes the accounts: what passes is reserved, starts the cooldown and takes of the day's allowance; what fails takes
--- nothing. Looks that count nothing are announced for the first 16 of a payer: what can be caused at will stays cheap.
+-- nothing. Looks that find nothing new are announced for the first 16 of a payer: what can be caused at will stays cheap.
+-- When a cooldown ends, one of the transfers that wait for it passes: the first 16 of a payer are tried, the rest is parked.
 -- Requires: the payers are locked; p_payers has their places.
 CREATE FUNCTION economy._check(p_items economy._waiting[], p_payers integer[], a economy._locked, p_fresh boolean)
 RETURNS economy._verdict[]
@@ -89,6 +92,7 @@ DECLARE
   v_touched boolean[] := array_fill(false, ARRAY[cardinality(a.kinds)]);
   v_spent boolean[] := v_touched;
   v_looks integer[] := array_fill(0, ARRAY[cardinality(a.kinds)]);
+  v_ahead integer[] := array_fill(NULL::integer, ARRAY[cardinality(a.kinds)]);  -- how many wait for the cooldown before it
   v_at timestamptz := a.at;
   n integer := 0;
   p integer;
@@ -111,6 +115,7 @@ BEGIN
                    END;
     v.moves := v.failed_on IS DISTINCT FROM i.failed_before;
     v.told := true;
+    v.parked := false;
     v.retries := i.retry_count;
     IF v.failed_on = 0 THEN
       v.status := 'approved';
@@ -125,6 +130,21 @@ BEGIN
         v.counted_on := (v_at AT TIME ZONE 'UTC')::date;
       END IF;
     ELSE
+      IF v.failed_on = 2 THEN
+        IF v_ahead[p] IS NULL THEN
+          v_ahead[p] := (SELECT count(*)::integer
+                           FROM (SELECT FROM economy.transfer_work AS w
+                                  WHERE w.guild_id = i.guild_id
+                                    AND w.initiator_id = i.initiator_id
+                                    AND w.seq < i.seq
+                                    AND NOT w.approved
+                                    AND w.failed_on = 2
+                                  ORDER BY w.seq
+                                  LIMIT 16) AS w);
+        END IF;
+        v.parked := v_ahead[p] >= 16;
+        v_ahead[p] := v_ahead[p] + 1;
+      END IF;
       v := economy._wait_or_reject(v, i, s.max_retries, p_fresh, v_at);
       IF v.failed_on & 1 = 1 AND v.status = 'checking' AND NOT v_awaits[p] THEN
         v_awaits[p] := true;
@@ -132,7 +152,7 @@ BEGIN
       END IF;
       IF NOT p_fresh AND v.status = 'checking' AND v.retries = i.retry_count THEN
         v_looks[p] := v_looks[p] + 1;
-        v.told := v_looks[p] <= 16;
+        v.told := v.moves OR v_looks[p] <= 16;
       END IF;
     END IF;
     v_verdicts[n] := v;
@@ -175,9 +195,9 @@ CREATE FUNCTION economy._begin_work(p_items economy._waiting[], p_verdicts econo
 LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO economy.transfer_work (transfer_id, seq, guild_id, initiator_id, amount, lane, approved, failed_on, due_at,
-                                     next_attempt_at, expires_at, counted_on)
+                                     next_attempt_at, expires_at, counted_on, parked)
   SELECT k.transfer_id, k.seq, k.guild_id, k.initiator_id, k.amount, economy._lane(k.guild_id), k.status = 'approved',
-         k.failed_on, k.due_at, k.retry_at, k.expires_at, k.counted_on
+         k.failed_on, k.due_at, k.retry_at, k.expires_at, k.counted_on, k.parked
     FROM ROWS FROM (unnest(p_items), unnest(p_verdicts)) AS k
    WHERE k.status <> 'rejected';
 END $$;
@@ -197,7 +217,8 @@ BEGIN
              failed_on = v.failed_on,
              counted_on = v.counted_on,
              due_at = v.due_at,
-             next_attempt_at = v.retry_at
+             next_attempt_at = v.retry_at,
+             parked = v.parked
        WHERE transfer_id = p_items[n].transfer_id;
     END IF;
   END LOOP;
@@ -304,8 +325,75 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Checks waiting transfers again. Requires: their work rows are locked.
-CREATE FUNCTION economy._check_again(p_ids uuid[], OUT approved integer, OUT waiting integer, OUT denied integer)
+-- Lets parked transfers move up: the first 16 of each payer that wait for the cooldown become due when it ends. Answers how
+-- many are due already. One whose work row is locked gets a reminder.
+CREATE FUNCTION economy._move_up(p_guild_ids bigint[], p_payer_ids bigint[]) RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_at timestamptz := economy._clock();
+  v_ids uuid[];
+  v_free uuid[];
+  v_clears timestamptz;
+  v_due integer := 0;
+  k record;
+BEGIN
+  FOR k IN SELECT DISTINCT u.guild_id, u.payer_id FROM unnest(p_guild_ids, p_payer_ids) AS u(guild_id, payer_id) LOOP
+    SELECT array_agg(w.transfer_id) FILTER (WHERE w.parked) INTO v_ids
+      FROM (SELECT w.transfer_id, w.parked
+              FROM economy.transfer_work AS w
+             WHERE w.guild_id = k.guild_id
+               AND w.initiator_id = k.payer_id
+               AND NOT w.approved
+               AND w.failed_on = 2
+             ORDER BY w.seq
+             LIMIT 16) AS w;
+    CONTINUE WHEN v_ids IS NULL;
+    SELECT coalesce(s.throttled_until, v_at) INTO v_clears FROM economy._standing(k.guild_id, k.payer_id, v_at) AS s;
+    SELECT coalesce(array_agg(w.transfer_id), '{}') INTO v_free
+      FROM (SELECT transfer_id FROM economy.transfer_work WHERE transfer_id = ANY (v_ids) FOR UPDATE SKIP LOCKED) AS w;
+    UPDATE economy.transfer_work
+       SET parked = false,
+           due_at = least(due_at, v_clears),
+           next_attempt_at = least(next_attempt_at, v_clears)
+     WHERE transfer_id = ANY (v_free);
+    PERFORM economy._remind_of_locked(v_ids, v_free);
+    IF v_clears <= v_at THEN v_due := v_due + cardinality(v_ids); END IF;
+  END LOOP;
+  RETURN v_due;
+END $$;
+
+-- Rejects transfers that wait, and lets those behind them move up. Answers how many. Requires: the work rows are locked.
+CREATE OR REPLACE FUNCTION economy._deny(p_ids uuid[], p_reason text, p_at timestamptz) RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_denied uuid[];
+  v_guilds bigint[];
+  v_payers bigint[];
+BEGIN
+  SELECT array_agg(transfer_id) INTO v_denied
+    FROM economy.pending_transfers
+   WHERE transfer_id = ANY (p_ids)
+     AND status IN ('pending', 'checking');
+  IF v_denied IS NULL THEN RETURN 0; END IF;
+  WITH gone AS (
+    DELETE FROM economy.transfer_work WHERE transfer_id = ANY (v_denied) RETURNING guild_id, initiator_id, failed_on
+  )
+  SELECT array_agg(g.guild_id), array_agg(g.initiator_id) INTO v_guilds, v_payers
+    FROM gone AS g
+   WHERE g.failed_on = 2;
+  UPDATE economy.pending_transfers
+     SET status = 'rejected',
+         updated_at = p_at
+   WHERE transfer_id = ANY (v_denied);
+  PERFORM economy._tell_denied(v_denied, p_reason);
+  IF v_guilds IS NOT NULL AND economy._move_up(v_guilds, v_payers) > 0 THEN PERFORM pg_notify('economy_work', ''); END IF;
+  RETURN cardinality(v_denied);
+END $$;
+
+-- Checks waiting transfers again. moved: how many others are due now, because what they waited behind does not wait for the
+-- cooldown any more. Requires: their work rows are locked.
+CREATE FUNCTION economy._check_again(p_ids uuid[], OUT approved integer, OUT waiting integer, OUT denied integer,
+                                     OUT moved integer)
 LANGUAGE plpgsql AS $$
 DECLARE
   v_items economy._waiting[];
@@ -330,11 +418,16 @@ BEGIN
   approved := 0;
   waiting := 0;
   denied := 0;
+  moved := 0;
   IF v_items IS NULL THEN RETURN; END IF;
   v := economy._places_of(v_guilds, v_payers, array_fill(NULL::bigint, ARRAY[cardinality(v_items)]));
   a := economy._lock_parties(v);
   SELECT s.approved, s.waiting, s.denied INTO approved, waiting, denied
     FROM economy._show_checked(v_items, economy._check(v_items, v.payers, a, false), false, a.at) AS s;
+  SELECT array_agg(i.guild_id), array_agg(i.initiator_id) INTO v_guilds, v_payers
+    FROM unnest(v_items) AS i
+   WHERE i.failed_before = 2;
+  IF v_guilds IS NOT NULL THEN moved := economy._move_up(v_guilds, v_payers); END IF;
 END $$;
 
 -- ── The pool: completing ──────────────────────────────────────────────────────────────────────────────────────────

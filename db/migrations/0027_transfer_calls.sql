@@ -82,13 +82,23 @@ END $$;
 
 -- What a call of fn_process_due has taken.
 CREATE TYPE economy._claim AS (
-  lanes    smallint[],  -- where something is due, the oldest first; NULL: nowhere
-  approved uuid[],      -- to be completed
-  waiting  uuid[],      -- to be checked again
-  more     boolean,     -- a lane may have more than its share
-  busy     boolean,     -- another session keeps a lane, or all due work of one
-  next_at  timestamptz  -- when the first of the other lanes is due
+  lanes     smallint[],  -- where something is due, the oldest first; NULL: nowhere
+  approved  uuid[],      -- to be completed
+  waiting   uuid[],      -- to be checked again
+  more      boolean,     -- a lane may have more than its share
+  lane_busy boolean,     -- another session works on a lane with due work
+  rows_busy boolean,     -- other sessions have locked all due work of a lane
+  next_at   timestamptz  -- when the first of the other lanes is due
 );
+
+-- The sessions that work on a lane: a row lock names its transaction, and the transaction its session.
+CREATE FUNCTION economy.fn_lane_holders() RETURNS TABLE (pid integer)
+LANGUAGE sql STABLE AS $$
+  SELECT DISTINCT l.pid
+    FROM economy.transfer_lanes AS t
+    JOIN pg_locks AS l ON l.locktype = 'transactionid' AND l.transactionid = t.xmax AND l.granted
+$$;
+DROP FUNCTION economy._lane_class();
 
 -- Locks the work rows of what is due, at most p_limit, from the lanes in the order of their oldest. Every lane with due
 -- work gets its share, so that one guild with much of it does not keep the others waiting. Locked rows are skipped.
@@ -106,7 +116,8 @@ BEGIN
   v.approved := '{}';
   v.waiting := '{}';
   v.more := false;
-  v.busy := false;
+  v.lane_busy := false;
+  v.rows_busy := false;
   -- From lane to lane by the index: most are empty.
   WITH RECURSIVE oldest AS (
     (SELECT w.lane, w.due_at FROM economy.transfer_work AS w ORDER BY w.lane, w.due_at LIMIT 1)
@@ -128,9 +139,12 @@ BEGIN
   FOREACH v_lane IN ARRAY v.lanes LOOP
     v_share := CASE WHEN p_only IS NULL THEN (p_limit - v_claimed + v_left - 1) / v_left ELSE p_limit - v_claimed END;
     v_left := v_left - 1;
-    IF p_hold_lanes AND NOT pg_try_advisory_xact_lock(economy._lane_class(), v_lane) THEN
-      v.busy := true;
-      CONTINUE;
+    IF p_hold_lanes THEN
+      PERFORM FROM economy.transfer_lanes AS l WHERE l.lane = v_lane FOR NO KEY UPDATE SKIP LOCKED;
+      IF NOT FOUND THEN
+        v.lane_busy := true;
+        CONTINUE;
+      END IF;
     END IF;
     SELECT array_agg(w.transfer_id) FILTER (WHERE w.approved) AS approved,
            array_agg(w.transfer_id) FILTER (WHERE NOT w.approved) AS waiting,
@@ -147,7 +161,7 @@ BEGIN
     v.approved := v.approved || c.approved;
     v.waiting := v.waiting || c.waiting;
     v.more := v.more OR c.n = v_share;
-    v.busy := v.busy OR c.n = 0 AND p_only IS NULL;  -- other sessions have locked all that is due
+    v.rows_busy := v.rows_busy OR c.n = 0 AND p_only IS NULL;
     v_claimed := v_claimed + c.n;
     EXIT WHEN v_claimed >= p_limit;
   END LOOP;
@@ -177,14 +191,15 @@ END $$;
 --   p_patient     false: hardly waits for locks (_free_accounts); what another session keeps is put off for 2 s
 --   p_hold_lanes  as nodes do: no two of them work on a lane. Otherwise the locks of rows are all that is taken, and a
 --                 transaction that stays open holds up only what it has claimed
--- Answers: how many of each; more: call again at once; busy: another node has a lane with due work, or another session
--- still keeps what a reminder is about; next_due_at: of what was not due yet when this began, so it may be past already.
+-- Answers: how many of each; more: call again at once; lane_busy: another session works on a lane with due work; busy:
+-- that, or other sessions have locked due work or what a reminder is about; next_due_at: of what was not due yet when this
+-- began, so it may be past already.
 DROP FUNCTION economy.fn_process_due(integer, uuid[], boolean);
 CREATE FUNCTION economy.fn_process_due(p_limit integer, p_only uuid[] DEFAULT NULL, p_patient boolean DEFAULT true,
                                        p_hold_lanes boolean DEFAULT false, OUT claimed integer, OUT completed integer,
                                        OUT approved integer, OUT waiting integer, OUT denied integer,
                                        OUT put_off integer, OUT more boolean, OUT busy boolean,
-                                       OUT next_due_at timestamptz)
+                                       OUT lane_busy boolean, OUT next_due_at timestamptz)
 LANGUAGE plpgsql AS $$
 DECLARE
   v_begun_at timestamptz := economy._clock();
@@ -196,6 +211,7 @@ DECLARE
   v_targets integer[];
   v_put_off uuid[] := ARRAY[]::uuid[];
   v_woken integer := 0;
+  v_moved integer := 0;
 BEGIN
   IF (p_limit > 0) IS NOT TRUE THEN
     RAISE EXCEPTION 'nothing can be done with a limit of %', coalesce(p_limit::text, 'NULL')
@@ -210,7 +226,8 @@ BEGIN
   v := economy._claim_due(p_limit, p_only, p_hold_lanes, v_begun_at);
   claimed := cardinality(v.approved) + cardinality(v.waiting);
   more := v.more;
-  busy := v.busy OR coalesce(v_again_at = v_begun_at, false);
+  lane_busy := v.lane_busy;
+  busy := lane_busy OR v.rows_busy OR coalesce(v_again_at = v_begun_at, false);
   next_due_at := least(v.next_at, nullif(v_again_at, v_begun_at));
 
   IF NOT p_patient AND claimed > 0 THEN
@@ -234,9 +251,10 @@ BEGIN
     SELECT c.completed, c.woken INTO completed, v_woken FROM economy._complete(v.approved) AS c;
   END IF;
   IF cardinality(v.waiting) > 0 THEN
-    SELECT c.approved, c.waiting, c.denied INTO approved, waiting, denied FROM economy._check_again(v.waiting) AS c;
+    SELECT c.approved, c.waiting, c.denied, c.moved INTO approved, waiting, denied, v_moved
+      FROM economy._check_again(v.waiting) AS c;
   END IF;
-  more := more OR v_woken > 0 OR approved > 0;
+  more := more OR v_woken > 0 OR approved > 0 OR v_moved > 0;
 
   IF NOT more THEN
     SELECT least(next_due_at, min(next.due_at)) INTO next_due_at
@@ -257,11 +275,12 @@ CREATE OR REPLACE FUNCTION economy._check_and_approve_transfer(p_transfer_id uui
 LANGUAGE plpgsql AS $$
 DECLARE
   v_approved integer;
+  v_moved integer;
 BEGIN
   PERFORM FROM economy.transfer_work AS w WHERE w.transfer_id = p_transfer_id AND NOT w.approved FOR UPDATE;
   IF NOT FOUND THEN RETURN false; END IF;
-  SELECT c.approved INTO v_approved FROM economy._check_again(ARRAY[p_transfer_id]) AS c;
-  IF v_approved = 1 THEN PERFORM pg_notify('economy_work', ''); END IF;
+  SELECT c.approved, c.moved INTO v_approved, v_moved FROM economy._check_again(ARRAY[p_transfer_id]) AS c;
+  IF v_approved = 1 OR v_moved > 0 THEN PERFORM pg_notify('economy_work', ''); END IF;
   RETURN v_approved = 1;
 END $$;
 

@@ -184,15 +184,15 @@ END $$;
 CREATE FUNCTION economy._calls_of(p_role text) RETURNS text[]
 LANGUAGE sql IMMUTABLE AS $$
   SELECT ARRAY['fn_create_pending_transfer', 'fn_create_pending_transfers', 'fn_transfer_now', 'fn_get_pending_transfer',
-               'fn_list_pending_transfers', 'fn_get_account', 'fn_check_transfer_balance', 'fn_check_transfer_cooldown',
-               'fn_check_transfer_daily_limit', 'fn_cancel_transfer']
+               'fn_list_pending_transfers', 'fn_get_account', 'fn_get_settings', 'fn_check_transfer_balance',
+               'fn_check_transfer_cooldown', 'fn_check_transfer_daily_limit', 'fn_cancel_transfer']
          || CASE WHEN p_role <> 'fencepost_economy_user'
                  THEN ARRAY['fn_mint', 'fn_burn', 'fn_set_settings', 'fn_set_account_kind', 'fn_fail_transfer',
                             'fn_audit', 'fn_pool_state'] END
          || CASE WHEN p_role = 'fencepost_economy_node'
                  THEN ARRAY['fn_transfer_set', 'fn_open_accounts', 'fn_process_due', 'fn_expire_transfers',
                             'fn_defer_transfer', 'fn_execution_refused', 'fn_update_pending_transfer_status',
-                            '_lane_class'] END
+                            'fn_lane_holders'] END
 $$;
 
 -- Grants a role the calls of one of the three.
@@ -238,7 +238,7 @@ DECLARE
 BEGIN
   FOR f IN
     SELECT p.oid::regprocedure AS id,
-           p.proname = ANY (array_remove(economy._calls_of('fencepost_economy_node'), '_lane_class')
+           p.proname = ANY (economy._calls_of('fencepost_economy_node')
                             || ARRAY['_admit', '_begin_checking', '_forget_denials', '_refuse', '_verify_statuses'])
            AS is_entry
       FROM pg_proc AS p
@@ -270,8 +270,8 @@ END $$;
 
 SELECT economy._grant_rights();
 
--- Roles that were granted the tables, as the docs said before, called all functions. They still can. (They can write
--- balances too: fencepost doctor names them.)
+-- Roles that were granted the tables, as the docs said before, called all functions. They go on calling what a node calls;
+-- the parts (_*) are closed to them. (They can write balances too: fencepost doctor names them.)
 DO $$
 DECLARE
   r text;

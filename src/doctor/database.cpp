@@ -167,13 +167,16 @@ void add_warnings(const DatabaseFacts& facts, std::size_t needed, Findings& out)
                          "end the listening session that has a long transaction open (see pg_stat_activity)"));
   }
   for (const auto& writer : facts.economy.writers) {
-    const auto role = sql_identifier(writer);
-    out.push_back(
-        warned(kCheck, fmt::format("role {} may change balances in schema economy by hand", role),
-               fmt::format(
-                   "REVOKE ALL ON ALL TABLES IN SCHEMA economy FROM {0}; REVOKE ALL ON ALL FUNCTIONS IN SCHEMA economy "
-                   "FROM {0}; GRANT fencepost_economy_user TO {0}",
-                   role)));
+    const bool everyone = writer.empty();
+    const auto role = everyone ? "PUBLIC" : sql_identifier(writer);
+    auto fix = fmt::format(
+        "REVOKE ALL ON ALL TABLES IN SCHEMA economy FROM {0}; REVOKE ALL ON ALL FUNCTIONS IN SCHEMA economy FROM {0}",
+        role);
+    if (!everyone) fix += "; GRANT fencepost_economy_user TO " + role;  // PUBLIC cannot be a member
+    out.push_back(warned(kCheck,
+                         everyone ? "every role (PUBLIC) may change balances in schema economy by hand"
+                                  : fmt::format("role {} may change balances in schema economy by hand", role),
+                         fix));
   }
   if (!facts.fsync || !facts.synchronous_commit) {
     out.push_back(warned(

@@ -28,7 +28,7 @@ struct TableRights {
 // Of schema economy. A node that does not own it needs what the role fencepost_economy_node has.
 struct EconomyRights {
   bool usable = true;                // the role has all of these
-  std::vector<std::string> writers;  // other roles that were granted to change its tables by hand
+  std::vector<std::string> writers;  // other roles that may change its tables by hand; "": PUBLIC, every role
 };
 
 struct DatabaseFacts {

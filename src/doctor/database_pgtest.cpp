@@ -203,6 +203,23 @@ TEST(doctor_database, names_roles_that_may_write_balances) {
   EXPECT_NE(text_of(check(db.dsn())).find(role.name()), std::string::npos);
 }
 
+TEST(doctor_database, names_writers_by_column_and_every_role) {
+  const TestDatabase db(Template::kMigrated);
+  const Role role(db);
+  for (const auto& [right, who] : {std::pair<std::string, std::string>{"UPDATE (balance)", role.name()},
+                                   {"UPDATE (balance)", "PUBLIC"},
+                                   {"UPDATE", "PUBLIC"}}) {
+    SCOPED_TRACE(right + " " + who);
+    db.exec(fmt::format("GRANT {} ON economy.accounts TO {}", right, who));
+    const auto findings = check(db.dsn());
+    const auto finding = std::ranges::find_if(
+        findings, [&](const auto& f) { return f.detail.contains("may change balances") && f.detail.contains(who); });
+    ASSERT_NE(finding, findings.end()) << text_of(findings);
+    db.exec(finding->fix);
+    EXPECT_EQ(text_of(check(db.dsn())).find("may change balances"), std::string::npos);
+  }
+}
+
 TEST(doctor_database, a_role_without_rights_gets_a_finding_for_every_table) {
   const TestDatabase db(Template::kMigrated);
   const Role role(db);

@@ -66,26 +66,30 @@ constexpr pg::Statement kEconomyRights{"doctor_economy_rights", R"(
          AND NOT EXISTS (SELECT FROM pg_proc AS p
                           WHERE p.pronamespace = n.oid
                             AND p.proowner = n.nspowner
-                            AND (p.proname LIKE 'fn\_%' OR p.proname = '_lane_class')
+                            AND p.proname LIKE 'fn\_%'
                             AND NOT has_function_privilege(p.oid, 'EXECUTE')) AS usable,
-         ARRAY(SELECT g.rolname::text
-                 FROM pg_class AS c
-                CROSS JOIN aclexplode(c.relacl) AS a
-                 JOIN pg_roles AS g ON g.oid = a.grantee
-                WHERE c.relnamespace = n.oid
-                  AND c.relkind = 'r'
-                  AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
-                  AND a.grantee <> c.relowner
-                  AND NOT (a.privilege_type = 'INSERT' AND c.relname = 'pending_transfers')
-                UNION
-               SELECT g.rolname::text
-                 FROM pg_proc AS p
-                CROSS JOIN aclexplode(p.proacl) AS a
-                 JOIN pg_roles AS g ON g.oid = a.grantee
-                WHERE p.pronamespace = n.oid
-                  AND p.proname LIKE '\_%'
-                  AND p.proname <> '_lane_class'
-                  AND a.grantee <> p.proowner
+         ARRAY(SELECT coalesce(g.rolname::text, '')  -- no role has the oid 0: it stands for PUBLIC
+                 FROM (SELECT a.grantee
+                         FROM pg_class AS c
+                        CROSS JOIN LATERAL (SELECT * FROM aclexplode(c.relacl)
+                                             UNION ALL
+                                            SELECT x.*
+                                              FROM pg_attribute AS t
+                                             CROSS JOIN aclexplode(t.attacl) AS x
+                                             WHERE t.attrelid = c.oid) AS a
+                        WHERE c.relnamespace = n.oid
+                          AND c.relkind = 'r'
+                          AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
+                          AND a.grantee <> c.relowner
+                          AND NOT (a.privilege_type = 'INSERT' AND c.relname = 'pending_transfers')
+                        UNION
+                       SELECT a.grantee
+                         FROM pg_proc AS p
+                        CROSS JOIN aclexplode(p.proacl) AS a
+                        WHERE p.pronamespace = n.oid
+                          AND p.proname LIKE '\_%'
+                          AND a.grantee <> p.proowner) AS w
+                 LEFT JOIN pg_roles AS g ON g.oid = w.grantee
                 ORDER BY 1) AS writers
     FROM pg_namespace AS n
    WHERE n.nspname = 'economy')"};

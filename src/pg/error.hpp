@@ -26,11 +26,6 @@ class QueryError : public Exception {
   bool is_timeout() const { return sqlstate_ == "57014" || is_lock_timeout(); }
   // Whether the data caused the error (a value out of range, a violated constraint); in a batch, the data of one item.
   bool is_about_data() const { return sqlstate_.starts_with("22") || sqlstate_.starts_with("23"); }
-  // Whether a constraint, a unique key or a trigger refused the data: a retry of the same data is refused again. A
-  // check violation without a constraint is a missing partition, which is not the data's fault.
-  bool is_integrity_violation() const {
-    return sqlstate_.starts_with("23") && !(sqlstate_ == "23514" && constraint_.empty());
-  }
 
  private:
   std::string sqlstate_;

@@ -83,8 +83,8 @@ awaitable<std::vector<Entry>> AccountStore::statement(std::int64_t guild_id, std
 namespace {
 
 constexpr Statement kSettings{"transfer_settings", R"(
-  SELECT $1::bigint AS guild_id, daily_limit, cooldown_seconds, default_expiry_hours, max_retries
-    FROM economy._settings($1))"};
+  SELECT guild_id, daily_limit, cooldown_seconds, default_expiry_hours, max_retries
+    FROM economy.fn_get_settings($1))"};
 
 GuildSettings read_settings(const pg::Row& row) {
   return {.guild_id = row.get<std::int64_t>("guild_id"),

@@ -74,6 +74,31 @@ std::string may_call(const test::TestDatabase& db, const test::Role& role, const
   return db.exec(fmt::format("SELECT has_function_privilege('{}', '{}.later()', 'EXECUTE')", role.name(), schema));
 }
 
+// A server on which the roles do not exist, and an owner that may not create them.
+TEST(economy_migration, goes_on_for_an_owner_that_may_not_create_roles) {
+  test::TestCluster server;
+  test::exec_sql(server.dsn(), "CREATE ROLE app LOGIN");
+  test::exec_sql(server.dsn(), "CREATE DATABASE app OWNER app");
+  const auto as = [&](const std::string& role) { return server->dsn("app") + "&user=" + role; };
+  const auto sql = [&](const std::string& role, const std::string& text) { return test::exec_sql(as(role), text); };
+  pg::Connector connector(test::connect_options(as("app")));
+  const auto applied = run_blocking(pg::migrate(connector, pg::embedded_migrations()));
+  ASSERT_TRUE(applied) << applied.error().to_string();
+  EXPECT_EQ(sql("app", "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'fencepost_economy%'"), "0");
+  sql("app", "SELECT economy.fn_mint(7, 1, 100, 'r', 'a')");
+  sql("app", "SELECT economy.fn_create_pending_transfer(7, 1, 2, 10)");
+  EXPECT_EQ(sql("app", "SELECT completed FROM economy.fn_process_due(10, p_hold_lanes => true)"), "1");
+
+  // As docs/transfers.md says.
+  for (const std::string role : {"user", "operator", "node"}) {
+    test::exec_sql(server.dsn(), fmt::format("CREATE ROLE fencepost_economy_{} NOLOGIN", role));
+  }
+  sql("app", "SELECT economy._grant_rights()");
+  test::exec_sql(server.dsn(), "CREATE ROLE bot LOGIN IN ROLE fencepost_economy_user");
+  EXPECT_EQ(sql("bot", "SELECT balance FROM economy.fn_get_account(7, 1)"), "90");
+  EXPECT_EQ(sql("app", "SELECT coalesce(sum(wrong), 0) FROM economy.fn_audit()"), "0");
+}
+
 TEST(economy_migration, closes_later_functions_of_its_schema_and_of_no_other) {
   const test::TestDatabase db;
   const test::Role role(db);

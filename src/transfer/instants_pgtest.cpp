@@ -101,6 +101,102 @@ TEST_F(Instants, a_transfer_that_waits_for_a_known_time_is_looked_at_then_and_co
   EXPECT_EQ(state(too_much), "completed");
 }
 
+// Many transfers of a payer that wait for the cooldown: the first 16 are looked at when it ends, the others behind them
+// are parked.
+class Cooldown : public Instants {
+ protected:
+  void SetUp() override {
+    Instants::SetUp();
+    settings(R"({"cooldown_seconds": 60})");
+    ASSERT_EQ(sync_outcome(1), "completed");
+  }
+  void wait(int n) {
+    for (int i = 0; i < n; ++i) ids.push_back(insert(1, 2, 1));
+  }
+  void at_minute(int minute) { at(fmt::format("2030-05-06 {}:{:02}:00+00", 12 + minute / 60, minute % 60)); }
+  // Looks until nothing is due; how many transfers were looked at.
+  int look() {
+    int looked = 0;
+    for (;;) {
+      const auto done = admin.must(kProcess);
+      looked += done.one().get<int>("waiting") + done.one().get<int>("approved") + done.one().get<int>("denied");
+      if (!done.one().get<bool>("more")) return looked;
+    }
+  }
+  std::string completed() {
+    return admin.value<std::string>(
+        "SELECT coalesce(string_agg(seq::text, ' ' ORDER BY updated_at, seq), '') FROM economy.pending_transfers "
+        "WHERE status = 'completed'");
+  }
+  int parked() { return admin.value<int>("SELECT count(*) FROM economy.transfer_work WHERE parked"); }
+  void end_first(int n, const std::string& how) {
+    for (int i = 0; i < n; ++i) admin.must(how, pg::Params::of(ids.at(ended++)));
+  }
+
+  std::vector<Uuid> ids;
+  std::size_t ended = 0;
+};
+
+TEST_F(Cooldown, that_ends_is_tried_by_sixteen_of_many_and_passed_by_one_in_order) {
+  constexpr int kWaiting = 100;
+  wait(kWaiting);
+  EXPECT_EQ(parked(), kWaiting - 16);
+  std::string expected;
+  for (int minute = 1; minute <= kWaiting; ++minute) {
+    SCOPED_TRACE(minute);
+    at_minute(minute);
+    const int looked = look();
+    // Those that are parked are looked at once an hour.
+    if (minute < 60) EXPECT_LE(looked, 16);
+    EXPECT_LE(looked, kWaiting);
+    expected += (expected.empty() ? "" : " ") + std::to_string(minute);
+    ASSERT_EQ(completed(), expected);
+  }
+  EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Cooldown, is_tried_by_those_behind_when_the_first_are_cancelled_or_expire) {
+  wait(50);
+  end_first(16, "SELECT economy.fn_cancel_transfer($1)");
+  EXPECT_EQ(due(ids[16]), "2030-05-06 12:01:00.000000");
+  tamper("UPDATE economy.transfer_work SET expires_at = '2030-05-06 12:00:30+00' WHERE seq BETWEEN 17 AND 32");
+  at("2030-05-06 12:00:31+00");
+  EXPECT_EQ(expire(), 16);
+  at_minute(1);
+  EXPECT_EQ(look(), 16);
+  EXPECT_EQ(completed(), "33");
+  EXPECT_EQ(audit(), "");
+}
+
+// They fail on the balance when the cooldown is over, and one behind them passes at once.
+TEST_F(Cooldown, is_tried_by_those_behind_when_the_first_lack_money) {
+  for (int i = 0; i < 16; ++i) ids.push_back(insert(1, 2, 500));
+  wait(10);
+  burn(1, 900);
+  at_minute(1);
+  EXPECT_EQ(look(), 26);
+  EXPECT_EQ(completed(), "17");
+}
+
+TEST_F(Cooldown, lets_a_transfer_behind_a_lock_move_up_later) {
+  wait(17);
+  Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("SELECT FROM economy.transfer_work WHERE transfer_id = $1 FOR UPDATE", pg::Params::of(ids[16]));
+  end_first(16, "SELECT economy.fn_cancel_transfer($1)");
+  psql.must("ROLLBACK");
+  look();
+  EXPECT_EQ(due(ids[16]), "2030-05-06 12:01:00.000000");
+}
+
+TEST_F(Cooldown, of_another_length_reaches_parked_transfers) {
+  wait(30);
+  settings(R"({"cooldown_seconds": 0})");
+  look();
+  EXPECT_EQ(parked(), 0);
+  EXPECT_EQ(admin.value<int>("SELECT count(*) FROM economy.pending_transfers WHERE status = 'completed'"), 30);
+}
+
 TEST_F(Instants, retries_of_a_request_go_before_those_of_the_guild) {
   settings(R"({"max_retries": 1})");
   const auto waiting = [&](const std::string& retries) {

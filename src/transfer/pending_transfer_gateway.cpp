@@ -5,7 +5,6 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "runtime/log.hpp"
 #include "transfer/economy_call.hpp"
 #include "transfer/sync_set.hpp"
 
@@ -89,8 +88,8 @@ awaitable<SyncResults> PendingTransferGateway::transfer_now(std::span<const NewT
 
 namespace {
 
-#define FENCEPOST_PROCESSED                                                                        \
-  "SELECT claimed, completed, approved, waiting, denied, put_off, more, busy, extract(epoch FROM " \
+#define FENCEPOST_PROCESSED                                                                                   \
+  "SELECT claimed, completed, approved, waiting, denied, put_off, more, busy, lane_busy, extract(epoch FROM " \
   "next_due_at - clock_timestamp())::double precision AS next_due FROM "
 constexpr Statement kProcess{"transfer_process",
                              FENCEPOST_PROCESSED "economy.fn_process_due($1, NULL, $3, p_hold_lanes => $2)"};
@@ -107,6 +106,7 @@ ProcessResult read_processed(const pg::ResultSet& rows) {
           .put_off = row.get<std::int64_t>("put_off"),
           .more = row.get<bool>("more"),
           .busy = row.get<bool>("busy"),
+          .lane_busy = row.get<bool>("lane_busy"),
           .next_due = seconds_of(row, "next_due")};
 }
 
@@ -153,37 +153,31 @@ awaitable<bool> PendingTransferGateway::execution_refused(Uuid transfer_id, std:
 }
 
 // Sessions that hold a lane. One of our own role, which is that of the nodes, is terminated if it waits for its client:
-// it was stopped or cut off. A lane is an advisory lock, which any role may take.
+// it was stopped or cut off. PostgreSQL shows the transactions of other roles only to roles that may read all
+// statistics.
 constexpr Statement kEndLaneHolders{"transfer_end_lane_holders", R"(
-  SELECT h.pid, h.usename, h.application_name,
-         CASE WHEN h.usename = current_user
-               AND h.wait_event_type = 'Client'
-               AND coalesce(h.xact_start, h.state_change) < clock_timestamp() - make_interval(secs => $1::double precision)
+  SELECT h.pid, coalesce(h.usename, '') AS role, coalesce(h.application_name, '') AS application,
+         CASE WHEN h.usename = current_user AND h.wait_event_type = 'Client' AND h.is_old
               THEN pg_terminate_backend(h.pid)
               ELSE false
-         END AS ended
-    FROM (SELECT DISTINCT a.*
-            FROM pg_locks AS l
-            JOIN pg_stat_activity AS a USING (pid)
-           WHERE l.locktype = 'advisory'
-             AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
-             AND l.classid = economy._lane_class()::oid
-             AND l.objsubid = 2
-             AND l.granted) AS h)"};
+         END AS ended,
+         coalesce(h.is_old, h.usename IS DISTINCT FROM current_user) AS keeps
+    FROM (SELECT a.*, a.xact_start < clock_timestamp() - make_interval(secs => $1::double precision) AS is_old
+            FROM economy.fn_lane_holders() AS l
+            JOIN pg_stat_activity AS a USING (pid)) AS h)"};
 
-awaitable<std::size_t> PendingTransferGateway::end_lane_holders(std::chrono::milliseconds patience) {
+awaitable<std::vector<LaneHolder>> PendingTransferGateway::end_lane_holders(std::chrono::milliseconds patience) {
+  std::vector<LaneHolder> out;
   const auto rows = co_await pool_.execute(kEndLaneHolders, static_cast<double>(patience.count()) / 1000.0);
-  std::size_t ended = 0;
   for (const auto row : rows) {
-    const bool terminated = row.get<bool>("ended");
-    ended += terminated ? 1U : 0U;
-    log::warn(terminated ? "terminated a database session that held a lane and waited for its client"
-                         : "a database session keeps a lane; its transfers are processed without the lane",
-              {{"pid", row.get<std::int64_t>("pid")},
-               {"role", row.get<std::string_view>("usename")},
-               {"application", row.get<std::string_view>("application_name")}});
+    const bool ended = row.get<bool>("ended");
+    out.push_back({.pid = row.get<std::int64_t>("pid"),
+                   .role = row.get<std::string>("role"),
+                   .application = row.get<std::string>("application"),
+                   .ended = ended,
+                   .keeps = !ended && row.get<bool>("keeps")});
   }
-  co_return ended;
+  co_return out;
 }
 
 awaitable<std::int64_t> PendingTransferGateway::expire(std::size_t limit) {
@@ -194,9 +188,8 @@ awaitable<std::int64_t> PendingTransferGateway::expire(std::size_t limit) {
 namespace {
 
 constexpr Statement kFind{"transfer_find", R"(
-  SELECT t.*, economy._max_retries(t.max_retries, s.max_retries) AS retry_limit
-    FROM economy.fn_get_pending_transfer($1) AS t
-   CROSS JOIN LATERAL economy._settings(t.guild_id) AS s)"};
+  SELECT *
+    FROM economy.fn_get_pending_transfer($1))"};
 constexpr Statement kFindSync{"transfer_find_sync", R"(
   SELECT transfer_id, guild_id, debit_id AS initiator_id, credit_id AS target_id, amount, id AS ledger_id, reason,
          coalesce(metadata, '{}') AS metadata, idempotency_key, created_at
@@ -258,10 +251,9 @@ awaitable<std::optional<Transfer>> PendingTransferGateway::find(Uuid transfer_id
 namespace {
 
 constexpr Statement kList{"transfer_list", R"(
-  SELECT t.*, economy._max_retries(t.max_retries, s.max_retries) AS retry_limit
-    FROM economy.fn_list_pending_transfers($1, $2, $3, 0, $4) AS t
-   CROSS JOIN economy._settings($1) AS s
-   ORDER BY t.seq DESC)"};
+  SELECT *
+    FROM economy.fn_list_pending_transfers($1, $2, $3, 0, $4)
+   ORDER BY seq DESC)"};
 
 }  // namespace
 

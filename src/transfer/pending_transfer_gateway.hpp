@@ -35,8 +35,18 @@ struct ProcessResult {
   std::int64_t denied = 0;
   std::int64_t put_off = 0;                           // deferred, because other sessions have locked their accounts
   bool more = false;                                  // call again at once
-  bool busy = false;                                  // another session works on a lane with due work
+  bool busy = false;                                  // other sessions have locked due work; look again soon
+  bool lane_busy = false;                             // another session works on a lane with due work
   std::optional<std::chrono::milliseconds> next_due;  // time until the next transfer becomes due
+};
+
+// A session that works on a lane.
+struct LaneHolder {
+  std::int64_t pid = 0;
+  std::string role;
+  std::string application;
+  bool ended = false;  // it was terminated
+  bool keeps = false;  // it has the lane for longer than a node would, and cannot be terminated
 };
 
 struct PoolState {
@@ -71,9 +81,9 @@ class PendingTransferGateway {
   // After PostgreSQL refused to execute the transfer alone, with an integrity error: defers it, and at the tenth time
   // fails it for good. Returns whether it failed.
   awaitable<bool> execution_refused(Uuid transfer_id, std::chrono::milliseconds delay);
-  // Terminates sessions of our role that have held a lane for `patience` while they wait for their client. Returns how
-  // many. The log names the sessions that keep a lane and cannot be terminated.
-  awaitable<std::size_t> end_lane_holders(std::chrono::milliseconds patience);
+  // Terminates sessions of our role that have held a lane for `patience` while they wait for their client. Returns all
+  // sessions that hold a lane.
+  awaitable<std::vector<LaneHolder>> end_lane_holders(std::chrono::milliseconds patience);
   awaitable<std::int64_t> expire(std::size_t limit);
 
   // Finds a transfer of either mode; nothing if it does not exist.

@@ -85,6 +85,8 @@ TEST_F(Process, one_session_at_a_time_processes_a_guild) {
   };
   EXPECT_EQ(take(other, 1), "1 claimed, 1 completed, more t, busy f");
   EXPECT_EQ(take(admin, 100), "1 claimed, 1 completed, more f, busy t") << "the transfer of the other guild";
+  EXPECT_TRUE(admin.must("SELECT * FROM economy.fn_process_due(9, p_hold_lanes => true)").one().get<bool>("lane_busy"));
+  EXPECT_EQ(admin.value<int>("SELECT pid FROM economy.fn_lane_holders()"), other.pid());
   other.must("COMMIT");
   EXPECT_EQ(take(admin, 100), "1 claimed, 1 completed, more f, busy f");
   EXPECT_EQ(audit(), "");
@@ -123,6 +125,18 @@ TEST_F(Process, an_open_transaction_of_another_session_never_holds_a_lane) {
   EXPECT_EQ(account(2, neighbour), "3/0");
   EXPECT_EQ(account(2), "3/0");
   EXPECT_EQ(audit(), "");
+}
+
+TEST_F(Process, a_lane_whose_due_work_is_locked_is_not_taken_by_another_session) {
+  mint(1, 100);
+  insert(1, 2, 1);
+  Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("SELECT FROM economy.transfer_work FOR UPDATE");
+  const auto done = admin.must("SELECT * FROM economy.fn_process_due(100, p_hold_lanes => true)");
+  EXPECT_TRUE(done.one().get<bool>("busy"));
+  EXPECT_FALSE(done.one().get<bool>("lane_busy"));
+  EXPECT_EQ(admin.must("SELECT FROM economy.fn_lane_holders()").size(), 0U);
 }
 
 TEST_F(Process, can_be_limited_to_given_transfers) {

@@ -27,6 +27,7 @@ TEST_F(Reminders, a_credit_is_not_missed_behind_a_lock_that_is_rolled_back) {
   for (int i = 0; i < 3; ++i) {
     const auto done = b.must(kProcess);
     EXPECT_TRUE(done.one().get<bool>("busy")) << "ask again soon: it is still locked";
+    EXPECT_FALSE(done.one().get<bool>("lane_busy"));
     EXPECT_EQ(done.one().get<int>("claimed"), 0);
   }
   a.must("ROLLBACK");

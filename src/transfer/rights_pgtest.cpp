@@ -50,6 +50,10 @@ TEST_F(Rights, a_user_creates_reads_checks_and_cancels) {
   }
   EXPECT_EQ(user.value<int>("SELECT count(*) FROM economy.fn_list_pending_transfers(7, NULL, 10, 0)"), 3);
   EXPECT_EQ(user.value<int>("SELECT count(*) FROM economy.transfer_status"), 3);
+  EXPECT_EQ(user.value<int>("SELECT retry_limit FROM economy.transfer_status WHERE transfer_id = $1",
+                            pg::Params::of(waiting)),
+            10);
+  EXPECT_EQ(user.value<int>("SELECT default_expiry_hours FROM economy.fn_get_settings(99)"), 24);
   EXPECT_EQ(user.value<int>("SELECT count(*) FROM economy.transfer_denials"), 0);
   EXPECT_EQ(user.value<std::int64_t>("SELECT balance FROM economy.fn_get_account(7, 1)"), 950);
   EXPECT_EQ(user.value<std::int64_t>("SELECT sum(amount) FROM economy.entries WHERE member_id = 2"), 50);
@@ -124,6 +128,8 @@ TEST_F(Rights, a_user_cannot_make_or_move_money_by_a_detour) {
        "SELECT economy._complete(ARRAY(SELECT transfer_id FROM economy.pending_transfers))",
        "SELECT economy._deny(ARRAY(SELECT transfer_id FROM economy.pending_transfers), 'transfer_cancelled', now())",
        "SELECT economy._settings(7)",
+       "SELECT FROM economy.transfer_lanes FOR UPDATE",
+       "SELECT economy.fn_lane_holders()",
        "SELECT economy._grant_rights()",
        "SELECT economy.fn_mint(7, 1, 5, 'r', 'a')",
        "SELECT economy.fn_burn(7, 1, 5, 'r', 'a')",
@@ -247,7 +253,7 @@ TEST_F(Rights, a_node_needs_no_right_to_write_a_table) {
   EXPECT_EQ(node.must("SELECT * FROM economy.fn_process_due(10, p_hold_lanes => true)").one().get<int>("completed"), 1);
   node.must(kExpire);
   EXPECT_EQ(node.value<int>("SELECT sum(wrong) FROM economy.fn_audit()"), 0);
-  expect_refused(node, {"UPDATE economy.accounts SET balance = 5",
+  expect_refused(node, {"UPDATE economy.accounts SET balance = 5", "SELECT FROM economy.transfer_lanes FOR UPDATE",
                         "INSERT INTO economy.pending_transfers (guild_id, initiator_id, target_id, amount) "
                         "VALUES (7, 1, 2, 3)"});
 }

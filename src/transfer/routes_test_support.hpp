@@ -1,5 +1,6 @@
-// The economy's routes on a real database, called as the server calls them once the key and its scope are checked.
-// No coordinator runs: a pool transfer keeps the status that its checks gave it.
+// The economy's routes on a real database, called as the server calls them once the key and its scope are checked. The
+// node connects as a member of fencepost_economy_node, as one that does not own the schema. No coordinator runs: a pool
+// transfer keeps the status that its checks gave it.
 #pragma once
 
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "http/problem.hpp"
 #include "tests/support/postgres.hpp"
+#include "tests/support/role.hpp"
 #include "tests/support/with_pool.hpp"
 #include "transfer/routes.hpp"
 
@@ -51,6 +53,7 @@ class RoutesTest : public testing::Test {
     runtime.stop();
   }
   void SetUp() override {
+    db.exec("GRANT fencepost_economy_node TO " + role.name());
     runtime.start();
     runtime.run_on(0, database.start());
     service.start();
@@ -96,12 +99,13 @@ class RoutesTest : public testing::Test {
   }
 
   test::TestDatabase db{test::Template::kMigrated};
+  test::Role role{db, "_node"};
   Metrics metrics;
   SystemClock clock;
   SystemRandom random;
   UuidGenerator ids{clock, random};
   Runtime runtime{{.threads = 1}};
-  pg::Database database{runtime, test::connect_options(db.dsn()), {}, metrics};
+  pg::Database database{runtime, test::connect_options(role.dsn()), {}, metrics};
   TransferService service{runtime, database, {}, metrics};
   http::Router router;
 

@@ -5,6 +5,7 @@
 #include "pg/halving.hpp"
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
+#include "transfer/execution_failure.hpp"
 
 namespace fencepost::transfer {
 namespace {
@@ -22,14 +23,8 @@ Metrics::Counter& outcome(Metrics& metrics, const char* name) {
   return metrics.counter("transfer_pool_outcomes_total", "Transfers in the pool, by outcome", {{"outcome", name}});
 }
 
-bool is_integrity_violation(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const pg::QueryError& error) {
-    return error.is_integrity_violation();
-  } catch (const std::exception&) {
-    return false;
-  }
+void warn_about(const LaneHolder& holder, std::string_view message) {
+  log::warn(message, {{"pid", holder.pid}, {"role", holder.role}, {"application", holder.application}});
 }
 
 }  // namespace
@@ -50,6 +45,8 @@ TransferEventPoolCoordinator::TransferEventPoolCoordinator(Executor home, pg::Da
       oldest_due_(metrics.gauge("transfer_pool_oldest_due_seconds", "How long the oldest due transfer has been due")),
       oldest_approved_(metrics.gauge("transfer_pool_oldest_approved_seconds",
                                      "How long the oldest approved transfer has not been completed")),
+      without_lanes_(metrics.gauge("transfer_pool_without_lanes",
+                                   "1 while a session keeps a lane and this node works without lanes")),
       notify_queue_(
           metrics.gauge("pg_notification_queue_usage_ratio",
                         "How full PostgreSQL's queue of notifications is; when full, commits that notify fail")),
@@ -95,31 +92,42 @@ void TransferEventPoolCoordinator::wake_everywhere() {
 }
 
 awaitable<Worker::Next> TransferEventPoolCoordinator::process() {
+  if (!hold_lanes_) co_await free_lanes();
   const auto done = co_await process_set();
-  hold_lanes_ = true;
   if (done.completed > 0) test_point("transfer.completed");
   note(done);
   if (done.put_off > 0) patience_.account_was_locked();
+  if (done.lane_busy) {
+    co_await free_lanes();
+  } else if (hold_lanes_) {
+    busy_since_.reset();
+  }
   if (done.more) co_return Worker::Next::kAgain;
   // Look again soon: a node that dies while it works on a lane sends no notification.
   auto next = done.next_due;
   if (done.busy) next = std::min(next.value_or(kLaneTaken), kLaneTaken);
-  co_await free_lanes(done.busy);
   if (next) come_back_in(*next);
   co_return Worker::Next::kRest;
 }
 
-// A node that is stopped in the middle of a transaction holds its lanes as long as its connection lives. If the holder
-// cannot be terminated, the next set goes without lanes: the locks of rows are enough to move money once.
-awaitable<> TransferEventPoolCoordinator::free_lanes(bool busy) {
+// A node that is stopped in the middle of a transaction holds its lanes as long as its connection lives. While a holder
+// that cannot be terminated keeps a lane, sets go without lanes: the locks of rows are enough to move money once.
+awaitable<> TransferEventPoolCoordinator::free_lanes() {
   const auto now = std::chrono::steady_clock::now();
-  if (!busy || !busy_since_) {
-    busy_since_ = busy ? std::optional(now) : std::nullopt;
-    co_return;
-  }
+  if (!busy_since_) busy_since_ = now;
   if (now - *busy_since_ < options_.lane_patience) co_return;
   busy_since_ = now;
-  hold_lanes_ = co_await PendingTransferGateway(database_.pool()).end_lane_holders(options_.lane_patience) > 0;
+  const auto holders = co_await PendingTransferGateway(database_.pool()).end_lane_holders(options_.lane_patience);
+  const LaneHolder* keeper = nullptr;
+  for (const auto& holder : holders) {
+    if (holder.ended) warn_about(holder, "terminated a database session that held a lane and waited for its client");
+    if (holder.keeps) keeper = &holder;
+  }
+  if (keeper != nullptr && hold_lanes_) {
+    warn_about(*keeper, "a database session keeps a lane: transfers are processed without lanes until it ends");
+  }
+  hold_lanes_ = keeper == nullptr;
+  without_lanes_.Set(hold_lanes_ ? 0 : 1);
 }
 
 awaitable<ProcessResult> TransferEventPoolCoordinator::process_set() {
@@ -158,8 +166,9 @@ awaitable<ProcessResult> TransferEventPoolCoordinator::process_by_halves() {
     }
     ++all.put_off;
     auto gateway = PendingTransferGateway(database_.pool());
-    if (!is_integrity_violation(outcomes[i].error())) {
-      log::error("a transfer cannot be processed and is deferred", {{"transferId", id}, {"delayMs", kPutOff.count()}});
+    if (!counts_as_try(outcomes[i].error())) {
+      log::error("a transfer cannot be processed and is deferred", error_of(outcomes[i].error()),
+                 {{"transferId", id}, {"delayMs", kPutOff.count()}});
       co_await gateway.defer(due[i], kPutOff);
     } else if (co_await gateway.execution_refused(due[i], kPutOff)) {
       failed_total_.Increment();

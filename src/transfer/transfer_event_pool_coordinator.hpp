@@ -3,8 +3,8 @@
 //
 // Runs when it is woken, when the next transfer becomes due, and at a slow interval in case a notification got lost. A
 // set that PostgreSQL refuses is halved until the transfer at fault is alone; that transfer is deferred and logged, and
-// rejected at its tenth integrity error. A transfer whose account another session has locked is deferred too, and
-// delays no other transfer.
+// rejected at its tenth integrity error (execution_failure.hpp). A transfer whose account another session has locked is
+// deferred too, and delays no other transfer.
 #pragma once
 
 #include "pg/database.hpp"
@@ -31,7 +31,7 @@ class TransferEventPoolCoordinator {
   awaitable<Worker::Next> measure();
   awaitable<ProcessResult> process_set();
   awaitable<ProcessResult> process_by_halves();
-  awaitable<> free_lanes(bool busy);
+  awaitable<> free_lanes();
   void come_back_in(std::chrono::milliseconds delay);
   void note(const ProcessResult& done);
 
@@ -49,9 +49,10 @@ class TransferEventPoolCoordinator {
   Metrics::Gauge& oldest_waiting_;
   Metrics::Gauge& oldest_due_;
   Metrics::Gauge& oldest_approved_;
+  Metrics::Gauge& without_lanes_;
   Metrics::Gauge& notify_queue_;
-  std::optional<std::chrono::steady_clock::time_point> busy_since_;
-  bool hold_lanes_ = true;  // false: for the next set only
+  std::optional<std::chrono::steady_clock::time_point> busy_since_;  // or the last look at who holds the lanes
+  bool hold_lanes_ = true;
   asio::steady_timer next_due_;
   Worker worker_;
   Worker expiry_;

@@ -27,9 +27,14 @@ awaitable<std::string> outcome_of(TransferService& service, NewTransfer transfer
   }
 }
 
+// The node connects as a member of fencepost_economy_node, as one that does not own the schema.
 class TransferManagerTest : public EconomyTest {
  protected:
-  TransferManagerTest() { launch({.sweep_interval = 60s, .expiry_interval = 100ms, .lane_patience = 200ms}); }
+  explicit TransferManagerTest(const TransferOptions& options = {
+                                   .sweep_interval = 60s, .expiry_interval = 100ms, .lane_patience = 200ms}) {
+    db.exec("GRANT fencepost_economy_node TO " + role.name());
+    launch(options);
+  }
   ~TransferManagerTest() override { shut_down(); }
 
   void launch(const TransferOptions& options) {
@@ -62,6 +67,11 @@ class TransferManagerTest : public EconomyTest {
   bool becomes(const Uuid& id, const std::string& wanted) {
     return eventually([&] { return status(id) == wanted; }, 20s);
   }
+  // Makes all work due at once.
+  void try_again() {
+    tamper("UPDATE economy.transfer_work SET due_at = clock_timestamp()");
+    db.exec("NOTIFY economy_work");
+  }
   double metric(const std::string& name) {
     const auto text = metrics.scrape();
     const auto at = text.find(name + " ");
@@ -72,12 +82,13 @@ class TransferManagerTest : public EconomyTest {
         fmt::format("SELECT balance FROM economy.accounts WHERE guild_id = {} AND member_id = {}", kGuild, member));
   }
 
+  test::Role role{db, "_node"};
   Runtime runtime{{.threads = 2}};
   Metrics metrics;
   SystemRandom random;
   SystemClock clock;
   UuidGenerator ids{clock, random};
-  pg::Database database{runtime, test::connect_options(db.dsn()), {}, metrics};
+  pg::Database database{runtime, test::connect_options(role.dsn()), {}, metrics};
   pg::Listener listener{runtime.executor(0), database.connector(), {}, metrics};
   std::optional<TransferManager> manager;
 };
@@ -317,27 +328,138 @@ TEST_F(TransferManagerTest, an_execution_that_fails_for_want_of_a_partition_does
   EXPECT_TRUE(becomes(id, "completed"));
 }
 
-// Its session is in a transaction and waits for a client that says nothing more.
-TEST_F(TransferManagerTest, a_stopped_node_does_not_keep_its_lanes) {
+// The ledger's primary key comes from a sequence, which a restore may leave behind its table.
+TEST_F(TransferManagerTest, an_execution_that_fails_for_a_lagging_sequence_does_not_count) {
   mint(1, 100);
-  Session stopped(db.dsn(), "stopped");
-  stopped.must("BEGIN");
-  stopped.must("SELECT FROM pg_advisory_xact_lock(economy._lane_class(), economy._lane(7))");
-  const auto id = std::get<Accepted>(ask(wish(1, 2, 1), Mode::kPool).value()).transfer_id;
+  ASSERT_TRUE(ask(wish(1, 2, 1), Mode::kSync));
+  db.exec("ALTER TABLE economy.transactions ADD CONSTRAINT not_thirteen CHECK (amount <> 13)");
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 13), Mode::kPool).value()).transfer_id;
+  const auto work = [&](const std::string& what) { return db.exec("SELECT " + what + " FROM economy.transfer_work"); };
+  ASSERT_TRUE(eventually([&] { return work("execute_tries") == "1"; }));
+  db.exec("ALTER TABLE economy.transactions DROP CONSTRAINT not_thirteen");
+  db.exec("SELECT setval('economy.transactions_id_seq', 1, false)");
+  try_again();
+  ASSERT_TRUE(eventually([&] { return work("due_at > clock_timestamp() + interval '30 s'") == "t"; }));
+  EXPECT_EQ(work("execute_tries"), "1");
+  db.exec("SELECT setval('economy.transactions_id_seq', 100)");
+  try_again();
   EXPECT_TRUE(becomes(id, "completed"));
-  EXPECT_THROW(stopped.ask("SELECT 1"), Exception) << "the session was terminated";
+  EXPECT_EQ(audit(), "");
 }
 
-// A lane is an advisory lock, which any role may take, for a session too.
-TEST_F(TransferManagerTest, a_session_of_another_role_that_keeps_all_lanes_stops_nothing) {
-  const test::Role role(db);
+// A trigger of the ledger fails as the server would.
+TEST_F(TransferManagerTest, an_execution_that_a_retry_may_cure_does_not_count) {
   mint(1, 100);
-  Session other(role.dsn(), "other");
-  other.must(fmt::format("SELECT count(pg_advisory_lock({}, n)) FROM generate_series(0, 63) AS n",
-                         db.exec("SELECT economy._lane_class()")));
-  const auto id = std::get<Accepted>(ask(wish(1, 2, 1), Mode::kPool).value()).transfer_id;
-  EXPECT_TRUE(becomes(id, "completed"));
-  EXPECT_EQ(other.ask("SELECT 1").sqlstate, "") << "its session is not the node's to end";
+  db.exec(R"(
+    CREATE TABLE public.failure (sqlstate text);
+    INSERT INTO public.failure VALUES ('23000');
+    CREATE SEQUENCE public.attempts;
+    CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    DECLARE v_sqlstate text := (SELECT sqlstate FROM public.failure);
+    BEGIN
+      PERFORM nextval('public.attempts');
+      IF v_sqlstate = 'killed' THEN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(10); END IF;
+      IF v_sqlstate = 'cancelled' THEN PERFORM pg_cancel_backend(pg_backend_pid()); PERFORM pg_sleep(10); END IF;
+      IF v_sqlstate IS NOT NULL THEN RAISE EXCEPTION 'fails' USING ERRCODE = v_sqlstate; END IF;
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER fail BEFORE INSERT ON economy.transactions FOR EACH ROW EXECUTE FUNCTION public.fail())");
+  const auto attempts = [&] { return std::stoi(db.exec("SELECT last_value FROM public.attempts")); };
+  const auto tries = [&] { return db.exec("SELECT execute_tries FROM economy.transfer_work"); };
+  const auto id = std::get<Accepted>(ask(wish(1, 2, 13), Mode::kPool).value()).transfer_id;
+  ASSERT_TRUE(eventually([&] { return tries() == "1"; })) << "an integrity error counts";
+  for (const auto* failure : {"40P01", "53100", "55P03", "cancelled", "killed"}) {
+    db.exec(fmt::format("UPDATE public.failure SET sqlstate = '{}'", failure));
+    // A set that is refused because of a lock is tried without waiting, and each of its transfers alone.
+    const auto handled = attempts() + (failure == std::string_view("55P03") ? 5 : 2);
+    EXPECT_TRUE(eventually([&] {
+      try_again();
+      return attempts() >= handled;
+    })) << failure;
+    EXPECT_EQ(tries(), "1") << failure;
+    EXPECT_EQ(status(id), "approved") << failure;
+  }
+  db.exec("UPDATE public.failure SET sqlstate = NULL");
+  EXPECT_TRUE(eventually([&] {
+    try_again();
+    return status(id) == "completed";
+  }));
+  EXPECT_EQ(audit(), "");
+}
+
+// One transfer in a set, so that many transfers are many sets.
+class TransferLanes : public TransferManagerTest {
+ protected:
+  TransferLanes()
+      : TransferManagerTest({.batch = 1, .sweep_interval = 60s, .expiry_interval = 100ms, .lane_patience = 1s}) {
+    mint(1, 100);
+  }
+
+  void create_many(int n) {
+    for (int i = 0; i < n; ++i) ASSERT_TRUE(ask(wish(1, 2, 1), Mode::kPool));
+  }
+  bool all_complete() {
+    return eventually([&] { return db.exec("SELECT count(*) FROM economy.transfer_work") == "0"; }, 20s);
+  }
+  bool works_without_lanes() { return metric("\nfencepost_transfer_pool_without_lanes") == 1; }
+};
+
+constexpr std::string_view kKeepLanes = "SELECT count(*) FROM (SELECT FROM economy.transfer_lanes FOR UPDATE) AS l";
+
+// Its session is in a transaction and waits for a client that says nothing more.
+TEST_F(TransferLanes, a_stopped_node_does_not_keep_them) {
+  db.exec("GRANT SELECT, UPDATE ON economy.transfer_lanes TO " + role.name());
+  Session stopped(role.dsn(), "stopped");
+  stopped.must("BEGIN");
+  stopped.must(kKeepLanes);
+  create_many(3);
+  EXPECT_TRUE(all_complete());
+  EXPECT_THROW(stopped.ask("SELECT 1"), Exception) << "the session was terminated";
+  EXPECT_FALSE(works_without_lanes());
+}
+
+TEST_F(TransferLanes, that_a_session_of_another_role_keeps_stop_nothing) {
+  Session other(db.dsn(), "other");
+  other.must("BEGIN");
+  other.must(kKeepLanes);
+  create_many(40);
+  EXPECT_TRUE(all_complete()) << "one set in each second would take longer";
+  EXPECT_TRUE(works_without_lanes());
+  EXPECT_EQ(other.ask("SELECT 1").sqlstate, "") << "the node may not end its session";
+  other.must("COMMIT");
+  EXPECT_TRUE(eventually([&] {
+    db.exec("NOTIFY economy_work");
+    return !works_without_lanes();
+  }));
+}
+
+// A lane is a row that only nodes may lock. Advisory locks, which any role may take, mean nothing.
+TEST_F(TransferLanes, cannot_be_kept_by_a_role_that_may_pay) {
+  const test::Role payer(db, "_payer");
+  db.exec("GRANT fencepost_economy_user TO " + payer.name());
+  Session session(payer.dsn(), "payer");
+  EXPECT_EQ(session.ask(kKeepLanes).sqlstate, "42501");
+  EXPECT_EQ(session.ask("SELECT economy.fn_process_due(1, p_hold_lanes => true)").sqlstate, "42501");
+  session.must("SELECT pg_advisory_lock(1953652325, n) FROM generate_series(0, 63) AS n");
+  create_many(5);
+  EXPECT_TRUE(all_complete());
+  EXPECT_FALSE(works_without_lanes());
+}
+
+// A psql session does not commit a cancel. All that is due is locked, and every lane is free.
+TEST_F(TransferLanes, are_held_while_a_session_keeps_the_rows_of_transfers) {
+  ASSERT_TRUE(ask(wish(5, 2, 1), Mode::kPool));
+  Session psql(db.dsn(), "psql");
+  psql.must("BEGIN");
+  psql.must("SELECT economy.fn_cancel_transfer(transfer_id) FROM economy.transfer_work");
+  Session credit(db.dsn(), "credit");
+  credit.must("SELECT economy.fn_mint(7, 5, 1, 'test', 'tester')");  // leaves a reminder
+  const auto looks = [&] { return metric("worker_runs_total{result=\"ok\",worker=\"transfer_coordinator\"}"); };
+  const auto before = looks();
+  ASSERT_TRUE(eventually([&] { return looks() > before + 20; })) << "each look is 0.1 s after the last";
+  EXPECT_FALSE(works_without_lanes());
+  psql.must("ROLLBACK");
+  EXPECT_TRUE(all_complete());
 }
 
 // The commits of synchronous transfers send no notification.
