@@ -11,6 +11,7 @@
 #include "tx/store/cursor_store.hpp"
 #include "tx/store/fence.hpp"
 #include "tx/store/gap_store.hpp"
+#include "tx/store/give_up_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/reject_store.hpp"
 #include "tx/store/reopen_store.hpp"
@@ -95,6 +96,7 @@ const std::vector<Expected> kExpected{
     {sql::kFindUndone, {"uq_managed_tx_signer_nonce", "tx_ended_pkey"}, ""},
     {sql::kLockEnded, {"tx_ended_pkey", "managed_tx_pkey"}, ""},
     {sql::kReopen, {"tx_ended_pkey", "managed_tx_pkey", "tx_attempt_tx_id_attempt_key", "tx_open_pkey"}, ""},
+    {sql::kGiveUp, {"tx_open_tx_id_key", "tx_attempt_tx_id_attempt_key"}, ""},
     {sql::kCancelWaiting, {"managed_tx_pkey", "idx_managed_tx_waiting", "signer_nonce_cursor_pkey"}, ""},
     {sql::kNonceHolders, {"uq_managed_tx_signer_nonce", "tx_open_tx_id_key", "tx_ended_pkey"}, ""},
     {sql::kNonceAttempts, {"tx_attempt_tx_id_attempt_key"}, ""},

@@ -7,6 +7,7 @@
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
 #include "tx/model/finality.hpp"
+#include "tx/service/block_check.hpp"
 #include "tx/service/receipt_steps.hpp"
 
 namespace fencepost::tx {
@@ -237,7 +238,7 @@ awaitable<Worker::Next> ReceiptChecker::check_missing() {
   // A transaction that has a receipt by now, has ended, or is led by another node is no longer missing here.
   auto matches = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), hashes);
   std::erase_if(matches, [](const Match& match) { return match.receipt_hash.has_value(); });
-  const auto endpoints = usable_endpoints();
+  const auto endpoints = usable_endpoints(chain_.connector);
   std::map<std::size_t, std::vector<Match>> by_endpoint;
   for (const auto& one : due) {
     const auto match = std::ranges::find(matches, one.tx_hash, &Match::attempt_hash);
@@ -249,18 +250,6 @@ awaitable<Worker::Next> ReceiptChecker::check_missing() {
   }
   for (auto& [endpoint, some] : by_endpoint) co_await look_up(std::move(some), endpoint);
   co_return due.size() == kHashesPerBatch ? Worker::Next::kAgain : Worker::Next::kRest;
-}
-
-// The endpoints that answer for this chain; all of them when none does.
-std::vector<std::size_t> ReceiptChecker::usable_endpoints() const {
-  std::vector<std::size_t> usable;
-  std::vector<std::size_t> all;
-  for (std::size_t i = 0; i < chain_.connector.endpoint_count(); ++i) {
-    const auto status = chain_.connector.endpoint_status(i);
-    all.push_back(i);
-    if (!status.wrong_chain && !status.cooling_until) usable.push_back(i);
-  }
-  return usable.empty() ? all : usable;
 }
 
 awaitable<> ReceiptChecker::look_up(std::vector<Match> matches, std::size_t endpoint) {

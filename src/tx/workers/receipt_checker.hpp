@@ -53,7 +53,6 @@ class ReceiptChecker {
   awaitable<Worker::Next> check();
   awaitable<Worker::Next> check_missing();
   awaitable<> look_up(std::vector<Match> matches, std::size_t endpoint);
-  std::vector<std::size_t> usable_endpoints() const;
   awaitable<Worker::Next> check_stale();
   std::chrono::milliseconds stale_after();
   awaitable<> check_batch(std::shared_ptr<StaleBatch> batch);

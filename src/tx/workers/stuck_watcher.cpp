@@ -8,6 +8,7 @@
 
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
+#include "tx/service/block_check.hpp"
 #include "tx/service/nonce_use.hpp"
 #include "tx/service/receipt_steps.hpp"
 #include "tx/store/attempt_store.hpp"
@@ -300,14 +301,22 @@ awaitable<std::optional<std::int64_t>> StuckWatcher::count_at_final(const std::s
   co_return ours == true ? std::optional(*count) : std::nullopt;
 }
 
+// The first search asks `first`, each further one the next endpoint: only some keep the state of old blocks.
+std::size_t StuckWatcher::endpoint_of_try(int tries, std::size_t first) const {
+  const auto usable = usable_endpoints(chain_.connector);
+  const auto begin = std::ranges::find(usable, first) - usable.begin();
+  return usable[static_cast<std::size_t>(begin + tries) % usable.size()];
+}
+
 awaitable<> StuckWatcher::name_taker(const OpenHead& head, std::vector<AttemptView>& attempts, Evidence& evidence,
                                      std::size_t endpoint) {
   auto& searched = searched_[head.tx_id];
   const auto now = std::chrono::steady_clock::now();
   if (now < searched.next) co_return;
   searched.next = now + std::chrono::seconds(1 << std::min(searched.tries, kLongestPause));
+  const auto asked = endpoint_of_try(searched.tries, endpoint);
   ++searched.tries;
-  const auto search = co_await find_nonce_use(chain_, head.lease.key, head.nonce, endpoint);
+  const auto search = co_await find_nonce_use(chain_, head.lease.key, head.nonce, asked);
   auto& last = searched_[head.tx_id];  // the map may have changed during the search
   last.why = search.why;
   if (!search.use) co_return;
@@ -320,7 +329,7 @@ awaitable<> StuckWatcher::name_taker(const OpenHead& head, std::vector<AttemptVi
     co_return;
   }
   if (known == attempts.end()) {
-    if (!co_await another_endpoint_confirms(chain_, head.lease.key, head.nonce, use, endpoint)) {
+    if (!co_await another_endpoint_confirms(chain_, head.lease.key, head.nonce, use, asked)) {
       searched_[head.tx_id].why =
           fmt::format("one endpoint says that {} in block {} has taken the nonce, and no other endpoint confirms it",
                       use.tx_hash, use.block_number);
