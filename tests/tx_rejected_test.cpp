@@ -264,6 +264,38 @@ TEST(tx_rejected, a_transaction_that_an_endpoint_refused_and_has_is_not_rejected
   EXPECT_EQ(cluster.balance(recipient()), 1);
 }
 
+// The only endpoint has the transaction, says that it refused it, and denies to know it: nothing contradicts the lie.
+TEST(tx_rejected, a_payment_that_ended_and_is_mined_after_all_is_reported_and_the_next_one_names_it) {
+  TxCluster cluster(
+      {.settings = {.resubmit_interval = 60s, .nonce_state_timeout = 1s}, .anvil = {"--no-mining"}, .rewritten = true});
+  auto& endpoint = cluster.chain_rewriter(0);
+  endpoint.answer_error("eth_sendRawTransaction", -32000, "exceeds block gas limit");
+  endpoint.answer_null("eth_getTransactionByHash");
+  const auto wrong = cluster.create(0, transfer(signer(0), "lie", 1));
+  ASSERT_TRUE(cluster.becomes(wrong, kEnd, "FAILED_FINAL rejected")) << cluster.describe();
+  const auto hash = cluster.column(wrong, "tx_hash");
+  // The endpoint takes the next one at that nonce, and drops it.
+  endpoint.pass_all();
+  endpoint.swallow_broadcasts();
+  const auto next = cluster.create(0, transfer(signer(0), "next", 2));
+  ASSERT_TRUE(cluster.becomes(next, "state || ' ' || nonce", "TRACKING 0")) << cluster.describe();
+
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(wrong, kEnd, "FAILED_FINAL mined_after_end")) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT concat_ws(' ', data ->> 'nonce', data ->> 'txHash', data ->> 'blockNumber') "
+                        "FROM outbox WHERE type = 'TxMinedAfterEnd'"),
+            "0 " + hash + " 1");
+  EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("tx_finality_violated_total") == 1; }));
+  EXPECT_THAT(cluster.node(0).output(), HasSubstr("a transaction that had ended without being mined is in a block"));
+  cluster.mine(4);
+  ASSERT_TRUE(cluster.becomes(next, kEnd, "FAILED_FINAL nonce_consumed_elsewhere")) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT data #>> '{takenBy,txHash}' FROM outbox WHERE type = 'TxFailed' AND subject = 'tx/" +
+                        next + "'"),
+            hash);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox WHERE type = 'TxMinedAfterEnd'"), "1");
+  EXPECT_EQ(cluster.balance(recipient()), 1);
+}
+
 // The first endpoint refuses what another one would take: its word alone ends nothing.
 class OneRefuses : public ::testing::Test {
  protected:

@@ -38,6 +38,7 @@ enum class SubState {
   kRejected,
   kGivenUp,
   kFinalityViolated,
+  kMinedAfterEnd,
 };
 
 inline constexpr auto kSubStates = name_table<SubState>({
@@ -84,6 +85,8 @@ inline constexpr auto kSubStates = name_table<SubState>({
     // CONFIRMED or FAILED_FINAL.
     {SubState::kFinalityViolated, "finality_violated",
      "A reorganization undid its block after the transaction had ended."},
+    {SubState::kMinedAfterEnd, "mined_after_end",
+     "It had ended as never to be mined, and a block lists it: the endpoints were wrong."},
 });
 
 // Why an endpoint did not accept a broadcast. kNone for kAccepted and kKnownTransaction.

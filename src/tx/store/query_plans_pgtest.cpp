@@ -12,6 +12,7 @@
 #include "tx/store/fence.hpp"
 #include "tx/store/gap_store.hpp"
 #include "tx/store/give_up_store.hpp"
+#include "tx/store/mined_after_end_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/reject_store.hpp"
 #include "tx/store/reopen_store.hpp"
@@ -110,6 +111,8 @@ const std::vector<Expected> kExpected{
     {sql::kDueSubmitsOf, {"signer_lease_pkey", "tx_open_pkey", "managed_tx_pkey", "tx_attempt_pkey"}, ""},
     {sql::kDueResubmits, {kByOwner, "tx_open_pkey"}, ""},
     {sql::kMatchAttempts, {"tx_attempt_pkey", "tx_open_tx_id_key"}, ""},
+    {sql::kFindMinedAfterEnd, {"tx_attempt_pkey", "tx_ended_pkey", "managed_tx_pkey"}, ""},
+    {sql::kReportMinedAfterEnd, {"tx_attempt_pkey", "tx_ended_pkey", "managed_tx_pkey"}, ""},
     {sql::kStaleReceipts, {kByOwner, "tx_open_pkey", "tx_attempt_tx_id_attempt_key"}, ""},
     {sql::kMinedBetween, {"idx_tx_receipt_block", "tx_open_tx_id_key", "tx_attempt_pkey", "managed_tx_pkey"}, ""},
     {sql::kMinedOpen, {"tx_open_pkey", "tx_attempt_pkey", "managed_tx_pkey"}, ""},

@@ -6,6 +6,7 @@
 #include "runtime/test_point.hpp"
 #include "tx/model/confirmations.hpp"
 #include "tx/model/finality.hpp"
+#include "tx/service/mined_after_end.hpp"
 #include "tx/service/receipt_steps.hpp"
 #include "tx/store/reorg_store.hpp"
 
@@ -31,8 +32,7 @@ ConfirmationManager::ConfirmationManager(ChainContext& chain)
       new_fork_total_(chain.metrics.counter("confirmations_new_fork_total",
                                             "Announced lists of confirmations that a reorg replaced",
                                             {{"chain", chain.evm_chain.name()}})),
-      violated_total_(chain.metrics.counter("tx_finality_violated_total", "Ended transactions undone by a reorg",
-                                            {{"chain", chain.evm_chain.name()}})),
+      violated_total_(finality_violated_total(chain.metrics, chain.evm_chain.name())),
       create_to_final_(chain.metrics.lifetime("tx_create_to_final_seconds",
                                               "From the create request to the final state",
                                               {{"chain", chain.evm_chain.name()}})),

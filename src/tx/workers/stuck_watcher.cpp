@@ -9,6 +9,7 @@
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
 #include "tx/service/block_check.hpp"
+#include "tx/service/mined_after_end.hpp"
 #include "tx/service/nonce_use.hpp"
 #include "tx/service/receipt_steps.hpp"
 #include "tx/store/attempt_store.hpp"
@@ -335,17 +336,25 @@ awaitable<> StuckWatcher::name_taker(const OpenHead& head, std::vector<AttemptVi
                       use.tx_hash, use.block_number);
       co_return;
     }
+    // It may have been ours before it released this nonce. The news comes first: the attempt moves to this one.
+    std::vector<ListedTx> listed{{use.tx_hash, use.block_number, use.block_hash}};
+    if (const auto left = co_await report_mined_after_end(chain_, std::move(listed)); !left.empty()) co_return;
     const auto outcome =
         co_await record_taker(chain_.database.pool(), chain_.node(), head.lease, head.tx_id, head.state, use.tx_hash);
     if (outcome == StepOutcome::kFenced) chain_.leases.lost(head.lease);
-    if (outcome != StepOutcome::kDone) co_return;
-    log::warn("a transaction of another sender has taken a nonce", {{"txId", head.tx_id.to_string()},
-                                                                    {"signer", head.lease.key.signer},
-                                                                    {"nodeId", chain_.node()},
-                                                                    {"fencingToken", head.lease.fencing_token},
-                                                                    {"nonce", head.nonce},
-                                                                    {"takenBy", use.tx_hash},
-                                                                    {"block", use.block_number}});
+    if (outcome != StepOutcome::kDone) {
+      searched_[head.tx_id].why =
+          fmt::format("{} in block {} has taken the nonce, and belongs to another transaction of Fencepost",
+                      use.tx_hash, use.block_number);
+      co_return;
+    }
+    log::warn("another transaction has taken a nonce", {{"txId", head.tx_id.to_string()},
+                                                        {"signer", head.lease.key.signer},
+                                                        {"nodeId", chain_.node()},
+                                                        {"fencingToken", head.lease.fencing_token},
+                                                        {"nonce", head.nonce},
+                                                        {"takenBy", use.tx_hash},
+                                                        {"block", use.block_number}});
     attempts.push_back({.tx_hash = use.tx_hash, .kind = AttemptKind::kExternal, .created_at = {}});
   }
   evidence.facts.found.push_back({use.tx_hash, use.block_number, use.block_hash, true});
