@@ -16,6 +16,7 @@
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/reject_store.hpp"
 #include "tx/store/reopen_store.hpp"
+#include "tx/store/reorg_store.hpp"
 #include "tx/store/step_store.hpp"
 #include "tx/store/tx_store.hpp"
 #include "tx/store/work_store.hpp"
@@ -113,6 +114,8 @@ const std::vector<Expected> kExpected{
     {sql::kMatchAttempts, {"tx_attempt_pkey", "tx_open_tx_id_key"}, ""},
     {sql::kFindMinedAfterEnd, {"tx_attempt_pkey", "tx_ended_pkey", "managed_tx_pkey"}, ""},
     {sql::kReportMinedAfterEnd, {"tx_attempt_pkey", "tx_ended_pkey", "managed_tx_pkey"}, ""},
+    {sql::kEndedAbove, {"idx_tx_ended_receipt_block"}, ""},
+    {sql::kEndedBelow, {"idx_tx_receipt_block", "tx_ended_pkey"}, ""},
     {sql::kStaleReceipts, {kByOwner, "tx_open_pkey", "tx_attempt_tx_id_attempt_key"}, ""},
     {sql::kMinedBetween, {"idx_tx_receipt_block", "tx_open_tx_id_key", "tx_attempt_pkey", "managed_tx_pkey"}, ""},
     {sql::kMinedOpen, {"tx_open_pkey", "tx_attempt_pkey", "managed_tx_pkey"}, ""},
