@@ -74,6 +74,26 @@ TEST(tx_rejected, gas_above_the_blocks_limit_is_refused_on_a_chain_without_anoth
   EXPECT_EQ(refusal(cluster, body), "422 gas_above_block_limit");
 }
 
+// No block is mined, so the node learns the new values only by asking for this request.
+TEST(tx_rejected, a_balance_and_a_gas_limit_that_were_lower_before_refuse_nothing) {
+  TxCluster cluster(
+      {.settings = {.more = "limits: {max_gas: 0}\n"}, .anvil = {"--no-mining"}, .rewritten = true, .start = false});
+  auto& endpoint = cluster.chain_rewriter(0);
+  endpoint.change("eth_getBlockByNumber", [](const json::object&, json::object reply) {
+    if (reply.contains("result") && reply["result"].is_object()) reply["result"].as_object()["gasLimit"] = "0xf4240";
+    return reply;
+  });
+  cluster.rpc("anvil_setBalance", {signer(0), "0x1"});
+  cluster.node(0).start();
+  const auto much_gas = with(transfer(signer(1), "gas", 1), {{"gas", 2'000'000}});
+  ASSERT_TRUE(eventually([&] { return refusal(cluster, much_gas) == "422 gas_above_block_limit"; }));
+  EXPECT_EQ(refusal(cluster, transfer(signer(0), "value", 5)), "422 insufficient_funds");
+  endpoint.pass_all();
+  cluster.rpc("anvil_setBalance", {signer(0), "0xde0b6b3a7640000"});
+  EXPECT_EQ(refusal(cluster, much_gas), "202 ");
+  EXPECT_EQ(refusal(cluster, transfer(signer(0), "value", 5)), "202 ");
+}
+
 TEST(tx_rejected, good_requests_do_not_ask_for_the_balance_again) {
   TxCluster cluster;
   for (int i = 0; i < 5; ++i) cluster.create(0, transfer(signer(0), fmt::format("r-{}", i), 1));
