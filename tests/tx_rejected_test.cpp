@@ -74,6 +74,26 @@ TEST(tx_rejected, gas_above_the_blocks_limit_is_refused_on_a_chain_without_anoth
   EXPECT_EQ(refusal(cluster, body), "422 gas_above_block_limit");
 }
 
+// No block is mined, so the node learns the new values only by asking for this request.
+TEST(tx_rejected, a_balance_and_a_gas_limit_that_were_lower_before_refuse_nothing) {
+  TxCluster cluster(
+      {.settings = {.more = "limits: {max_gas: 0}\n"}, .anvil = {"--no-mining"}, .rewritten = true, .start = false});
+  auto& endpoint = cluster.chain_rewriter(0);
+  endpoint.change("eth_getBlockByNumber", [](const json::object&, json::object reply) {
+    if (reply.contains("result") && reply["result"].is_object()) reply["result"].as_object()["gasLimit"] = "0xf4240";
+    return reply;
+  });
+  cluster.rpc("anvil_setBalance", {signer(0), "0x1"});
+  cluster.node(0).start();
+  const auto much_gas = with(transfer(signer(1), "gas", 1), {{"gas", 2'000'000}});
+  ASSERT_TRUE(eventually([&] { return refusal(cluster, much_gas) == "422 gas_above_block_limit"; }));
+  EXPECT_EQ(refusal(cluster, transfer(signer(0), "value", 5)), "422 insufficient_funds");
+  endpoint.pass_all();
+  cluster.rpc("anvil_setBalance", {signer(0), "0xde0b6b3a7640000"});
+  EXPECT_EQ(refusal(cluster, much_gas), "202 ");
+  EXPECT_EQ(refusal(cluster, transfer(signer(0), "value", 5)), "202 ");
+}
+
 TEST(tx_rejected, good_requests_do_not_ask_for_the_balance_again) {
   TxCluster cluster;
   for (int i = 0; i < 5; ++i) cluster.create(0, transfer(signer(0), fmt::format("r-{}", i), 1));
@@ -261,6 +281,38 @@ TEST(tx_rejected, a_transaction_that_an_endpoint_refused_and_has_is_not_rejected
   EXPECT_EQ(cluster.column(id, "nonce"), "0");
   cluster.mine(3);
   EXPECT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+  EXPECT_EQ(cluster.balance(recipient()), 1);
+}
+
+// The only endpoint has the transaction, says that it refused it, and denies to know it: nothing contradicts the lie.
+TEST(tx_rejected, a_payment_that_ended_and_is_mined_after_all_is_reported_and_the_next_one_names_it) {
+  TxCluster cluster(
+      {.settings = {.resubmit_interval = 60s, .nonce_state_timeout = 1s}, .anvil = {"--no-mining"}, .rewritten = true});
+  auto& endpoint = cluster.chain_rewriter(0);
+  endpoint.answer_error("eth_sendRawTransaction", -32000, "exceeds block gas limit");
+  endpoint.answer_null("eth_getTransactionByHash");
+  const auto wrong = cluster.create(0, transfer(signer(0), "lie", 1));
+  ASSERT_TRUE(cluster.becomes(wrong, kEnd, "FAILED_FINAL rejected")) << cluster.describe();
+  const auto hash = cluster.column(wrong, "tx_hash");
+  // The endpoint takes the next one at that nonce, and drops it.
+  endpoint.pass_all();
+  endpoint.swallow_broadcasts();
+  const auto next = cluster.create(0, transfer(signer(0), "next", 2));
+  ASSERT_TRUE(cluster.becomes(next, "state || ' ' || nonce", "TRACKING 0")) << cluster.describe();
+
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(wrong, kEnd, "FAILED_FINAL mined_after_end")) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT concat_ws(' ', data ->> 'nonce', data ->> 'txHash', data ->> 'blockNumber') "
+                        "FROM outbox WHERE type = 'TxMinedAfterEnd'"),
+            "0 " + hash + " 1");
+  EXPECT_TRUE(eventually([&] { return cluster.node(0).metric("tx_finality_violated_total") == 1; }));
+  EXPECT_THAT(cluster.node(0).output(), HasSubstr("a transaction that had ended without being mined is in a block"));
+  cluster.mine(4);
+  ASSERT_TRUE(cluster.becomes(next, kEnd, "FAILED_FINAL nonce_consumed_elsewhere")) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT data #>> '{takenBy,txHash}' FROM outbox WHERE type = 'TxFailed' AND subject = 'tx/" +
+                        next + "'"),
+            hash);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox WHERE type = 'TxMinedAfterEnd'"), "1");
   EXPECT_EQ(cluster.balance(recipient()), 1);
 }
 

@@ -137,6 +137,127 @@ TEST(tx_taken_nonce, one_lying_endpoint_beside_an_honest_one_ends_nothing) {
   EXPECT_EQ(cluster.balance(recipient()), 7);
 }
 
+Answer give_up(const TxCluster& cluster, const std::string& id) {
+  return cluster.post(0, "/api/v1/tx/" + id + "/give-up", {{"reason", "an authorization used the nonce"}});
+}
+
+// The blocks name no transactions, as if an EIP-7702 authorization had used the nonce.
+void hide_takers(RpcRewriter& endpoint) {
+  endpoint.change("eth_getBlockByNumber", [](const json::object&, json::object reply) {
+    if (reply.contains("result") && reply["result"].is_object()) {
+      reply["result"].as_object()["transactions"] = json::array();
+    }
+    return reply;
+  });
+}
+
+TxClusterOptions one_at_a_time() {
+  return {.settings = {.max_in_flight = 1, .resubmit_interval = 60s, .nonce_state_timeout = 1s},
+          .anvil = {"--no-mining"},
+          .rewritten = true};
+}
+
+TEST(tx_taken_nonce, an_operator_gives_up_a_transaction_whose_taker_cannot_be_found) {
+  TxCluster cluster(one_at_a_time());
+  hide_takers(cluster.chain_rewriter(0));
+  cluster.mine(20);
+  const auto id = cluster.create(0, transfer(signer(0), "taken", 1));
+  EXPECT_EQ(give_up(cluster, id).code(), "wrong_state");
+  take_nonce_of(cluster, id);
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(id, kWhere, "STUCK nonce_taken")) << cluster.describe();
+  const auto behind = cluster.create(0, transfer(signer(0), "behind", 2));
+
+  const auto early = give_up(cluster, id);
+  EXPECT_EQ(early.status, 409U) << early.body;
+  EXPECT_EQ(early.code(), "give_up_refused");
+  EXPECT_EQ(early.json().at("why").as_string(), "not_taken");
+  EXPECT_EQ(cluster.column(behind, "state"), "CREATED") << "the stuck one holds up its signer";
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM operator_action"), "0");
+
+  cluster.mine(3);
+  Answer done;  // refused until the node has seen these blocks
+  ASSERT_TRUE(eventually([&] { return (done = give_up(cluster, id)).status == 200U; })) << done.body;
+  EXPECT_EQ(done.json().at("state").as_string(), "FAILED_FINAL");
+  EXPECT_EQ(done.json().at("subState").as_string(), "given_up");
+  EXPECT_EQ(done.json().at("nonce").as_int64(), 0) << "the nonce is used, and is not given again";
+  EXPECT_EQ(cluster.sql("SELECT (data ->> 'reason') || ' ' || (data ->> 'nonce') FROM outbox WHERE type = 'TxFailed'"),
+            "given_up 0");
+  EXPECT_EQ(cluster.sql("SELECT action || ' ' || (detail #>> '{endpoints,0,chainNonce}') FROM operator_action"),
+            "give_up 1");
+  EXPECT_EQ(give_up(cluster, id).code(), "wrong_state");
+  cluster.chain_rewriter(0).pass_all();
+  cluster.rpc("evm_setIntervalMining", {1});
+  ASSERT_TRUE(cluster.becomes(behind, "state || ' ' || nonce", "CONFIRMED 1")) << cluster.describe();
+  EXPECT_EQ(cluster.balance(recipient()), 2) << "only the payment behind it";
+}
+
+TEST(tx_taken_nonce, nothing_is_given_up_while_one_endpoint_is_silent_or_contradicts) {
+  auto options = one_at_a_time();
+  options.second_endpoint = true;
+  options.second_rewritten = true;
+  TxCluster cluster(options);
+  auto& second = cluster.second_rewriter();
+  for (auto* endpoint : {&cluster.chain_rewriter(0), &second}) hide_takers(*endpoint);
+  const auto id = cluster.create(0, transfer(signer(0), "taken", 1));
+  take_nonce_of(cluster, id);
+  cluster.mine(4);
+  ASSERT_TRUE(cluster.becomes(id, kWhere, "STUCK nonce_taken")) << cluster.describe();
+  const auto hash = cluster.column(id, "tx_hash");
+
+  second.answer_error("eth_getTransactionByHash", -32005, "daily request limit");
+  const auto silent = give_up(cluster, id);
+  EXPECT_EQ(silent.status, 503U) << silent.body;
+  EXPECT_EQ(silent.code(), "rpc_unavailable");
+  second.change("eth_getTransactionByHash", [hash](const json::object& call, json::object reply) {
+    if (call.at("params").as_array().at(0).as_string() != hash) return reply;
+    reply["result"] =
+        json::object{{"hash", hash},   {"from", signer(0)}, {"to", recipient()},    {"nonce", "0x0"},
+                     {"value", "0x1"}, {"input", "0x"},     {"blockHash", nullptr}, {"blockNumber", nullptr}};
+    return reply;
+  });
+  Answer known;  // the endpoint that failed is silent for its cooldown
+  ASSERT_TRUE(eventually([&] { return (known = give_up(cluster, id)).status == 409U; })) << known.body;
+  EXPECT_EQ(known.json().at("why").as_string(), "transaction_known") << known.body;
+  EXPECT_EQ(known.json().at("txHash").as_string(), hash);
+  EXPECT_EQ(cluster.column(id, kWhere), "STUCK nonce_taken");
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM operator_action"), "0");
+  second.pass("eth_getTransactionByHash");
+  EXPECT_TRUE(eventually([&] { return give_up(cluster, id).status == 200U; })) << cluster.describe();
+}
+
+// The only endpoint never has the state of the final block: what it counted when the operator asked first is the proof.
+TEST(tx_taken_nonce, an_endpoint_without_the_state_of_the_final_block_proves_it_later) {
+  TxCluster cluster(one_at_a_time());
+  hide_takers(cluster.chain_rewriter(0));
+  prune_state(cluster, cluster.chain_rewriter(0), 1);
+  const auto id = cluster.create(0, transfer(signer(0), "taken", 1));
+  take_nonce_of(cluster, id);
+  cluster.mine(8);
+  ASSERT_TRUE(cluster.becomes(id, kWhere, "STUCK nonce_taken")) << cluster.describe();
+  const auto first = give_up(cluster, id);
+  EXPECT_EQ(first.status, 503U) << first.body;
+  EXPECT_NE(first.body.find("was noted"), std::string::npos) << first.body;
+  cluster.mine(8);
+  EXPECT_TRUE(eventually([&] { return give_up(cluster, id).status == 200U; })) << cluster.describe();
+}
+
+// The first endpoint has dropped the state of the time when the nonce was taken.
+TEST(tx_taken_nonce, an_archive_node_that_is_configured_second_names_the_transaction_that_took_a_nonce) {
+  auto options = one_at_a_time();
+  options.second_endpoint = true;
+  TxCluster cluster(options);
+  const auto id = cluster.create(0, transfer(signer(0), "taken", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  prune_state(cluster, cluster.chain_rewriter(0), 4);
+  cluster.node(0).kill();
+  const auto taker = take_nonce_of(cluster, id);
+  cluster.mine(20);
+  cluster.node(0).start();
+  ASSERT_TRUE(cluster.becomes(id, kWhere, "FAILED_FINAL nonce_consumed_elsewhere")) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT data #>> '{takenBy,txHash}' FROM outbox WHERE type = 'TxFailed'"), taker);
+}
+
 // `finalized` is 600 blocks behind the head, the window has 256, and the endpoint keeps the state of 128.
 class FarTag : public testing::Test {
  protected:

@@ -1,5 +1,8 @@
 // A signer whose chain went back: a deep reorg has undone what had ended, or a development chain was reset. Nothing is
 // lost silently, and an operator has a way out of each case.
+#include <atomic>
+#include <memory>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -82,6 +85,79 @@ TEST(tx_undone, a_final_payment_that_is_undone_stops_its_signer_and_says_what_to
   EXPECT_EQ(accepted.code(), "nothing_to_reconcile");
   EXPECT_EQ(accepted.json().at("undone").as_string(), undone.id);
   EXPECT_EQ(cluster.mined_count(signer(0)), 0) << "the node sent it again without an operator's decision";
+}
+
+constexpr int kWindow = 256;  // headers that a node holds in memory
+
+// The payment's block is below the node's window, and the new branch does not link up with the stored headers.
+void expect_found_and_resent(TxCluster& cluster, const std::string& id) {
+  ASSERT_TRUE(cluster.becomes(id, kUndoneEnd, "CONFIRMED finality_violated")) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox WHERE type = 'TxFinalityViolated'"), "1");
+  Answer sent;  // refused while the lease of a killed process lasts
+  ASSERT_TRUE(eventually([&] { return (sent = act(cluster, id, "resend")).status == 200U; })) << sent.body;
+  cluster.rpc("evm_setIntervalMining", {1});
+  EXPECT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(cluster.mined_count(signer(0)), 2);
+}
+
+// In steps, so that the node sees each block within its window.
+void mine_beyond_the_window(const TxCluster& cluster) {
+  for (int mined = 0; mined < kWindow + 50; mined += 50) {
+    cluster.mine(50);
+    const auto head = std::to_string(cluster.head());
+    ASSERT_TRUE(cluster.sql_becomes("SELECT max(number) FROM chain_header", head)) << cluster.describe();
+  }
+}
+
+// By going back to a snapshot: anvil_reorg does not go that far.
+TEST(tx_undone, a_payment_is_reported_and_resent_that_a_reorg_deeper_than_the_window_has_undone) {
+  TxCluster cluster(mined_by_hand());
+  confirm_one(cluster, "stays");
+  const auto before = cluster.rpc("evm_snapshot");
+  const auto id = confirm_one(cluster, "undone");
+  mine_beyond_the_window(cluster);
+  cluster.rpc("evm_revert", {before});
+  cluster.mine(kWindow + 100);
+  ASSERT_EQ(cluster.mined_count(signer(0)), 1) << "the second payment is still there";
+  ASSERT_TRUE(cluster.sql_becomes(kWaitsBecause, "undone 1 true")) << cluster.describe();
+  expect_found_and_resent(cluster, id);
+}
+
+TEST(tx_undone, a_payment_is_reported_and_resent_that_was_undone_long_before_the_node_started_again) {
+  TxCluster cluster(mined_by_hand());
+  confirm_one(cluster, "stays");
+  const auto id = confirm_one(cluster, "undone");
+  cluster.node(0).kill();
+  cluster.reorg(3);
+  cluster.mine(kWindow + 50);
+  cluster.node(0).start();
+  expect_found_and_resent(cluster, id);
+}
+
+TEST(tx_undone, a_payment_below_the_window_is_not_reported_while_only_one_of_two_endpoints_has_lost_it) {
+  auto options = mined_by_hand();
+  options.rewritten = true;
+  options.second_endpoint = true;
+  TxCluster cluster(options);
+  const auto id = confirm_one(cluster, "paid");
+  cluster.node(0).kill();
+  cluster.sql("DELETE FROM chain_header");  // as after a long outage: no stored header leads down to the payment
+  cluster.mine(kWindow + 50);
+  auto& liar = cluster.chain_rewriter(0);
+  const auto lies = std::make_shared<std::atomic<int>>(0);
+  liar.change("eth_getBlockByNumber", [lies](const json::object& call, json::object reply) {
+    if (call.at("params").at(0).as_string() != "0x1") return reply;
+    ++*lies;
+    reply["result"].as_object()["hash"] = "0x" + std::string(64, 'a');
+    return reply;
+  });
+  cluster.node(0).start();
+  ASSERT_TRUE(eventually([&] { return *lies > 0; })) << cluster.describe();
+  const auto rounds = "worker_runs_total{result=\"ok\",worker=\"tx_confirmations\"}";
+  const auto before = cluster.node(0).metric(rounds);
+  ASSERT_TRUE(eventually([&] { return cluster.node(0).metric(rounds) >= before + 2; })) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, kUndoneEnd), "CONFIRMED ");
+  EXPECT_EQ(act(cluster, id, "resend").code(), "not_undone");
 }
 
 TEST(tx_undone, a_resent_payment_has_the_same_hash_and_is_paid_once) {

@@ -42,6 +42,11 @@ class EndpointWatchTest : public testing::ConnectorTest {
     run(rpc_->call(std::move(question)));
   }
 
+  // Until the started watch has ended its round, and waits for the next one.
+  awaitable<> rest() {
+    while (!steady_.next() || *steady_.next() <= 0ns) co_await asio::post(context_, use_tuple);
+  }
+
   test::ManualSteadyClock steady_;
   std::optional<EndpointWatch> watch_;
   std::vector<std::pair<bool, std::chrono::milliseconds>> changes_;
@@ -71,6 +76,24 @@ TEST_F(EndpointWatchTest, an_endpoint_on_another_chain_is_used_again_once_it_is_
   first.chain = 31337;
   run(watch.check_all());
   EXPECT_EQ(rpc_->candidates(), (std::vector<std::size_t>{0, 1}));
+}
+
+TEST_F(EndpointWatchTest, an_endpoint_that_changes_its_chain_without_a_failure_is_found_within_the_interval_of_ids) {
+  Endpoint first, second;
+  auto& watch = this->watch({first.node.url(), second.node.url()});
+  const auto rounds = [&]() -> awaitable<> {
+    watch.start();
+    co_await rest();
+    first.chain = 1;
+    steady_.advance(150s);
+    co_await rest();
+    EXPECT_FALSE(rpc_->endpoint_status(0).wrong_chain) << "not every round asks for the ids";
+    steady_.advance(150s);
+    co_await rest();
+    EXPECT_TRUE(rpc_->endpoint_status(0).wrong_chain);
+    co_await watch.stop();
+  };
+  run(rounds());
 }
 
 TEST_F(EndpointWatchTest, the_chain_is_unusable_while_no_endpoint_answers) {

@@ -136,6 +136,11 @@ constexpr ErrorCode kCodes[] = {
     {"audit_running", 409, "An audit is already running on this node.", "Try again after `Retry-After`."},
     {"chain_not_configured", 409, "No live node has the chain of this transaction configured. `chainId` names it.",
      "Nothing happened. Add the chain to a node."},
+    {"give_up_refused", 409,
+     "The transaction was not given up. `why` is `not_taken`, `transaction_known` or `on_chain`; other members have "
+     "the "
+     "facts.",
+     "Nothing happened. `detail` says what contradicts; wait, and look again."},
     {"history_announced", 409,
      "Changes of the contract were announced, and a lower `fromBlock` could change the number of a generation.",
      "Nothing happened. Remove the contract and import it with this `fromBlock`."},

@@ -109,7 +109,10 @@ class TxManager::ChainWork {
     }
     if (!update.blocks.empty()) see_head(update.blocks.back().header);
     co_await receipts_.on_blocks(update.blocks);
-    if (update.missed) receipts_.on_missed();
+    if (update.missed) {
+      receipts_.on_missed();
+      confirmations_.on_missed();
+    }
     confirmations_.wake();
   }
 

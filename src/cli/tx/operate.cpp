@@ -1,4 +1,4 @@
-// `fencepost tx rebroadcast|record-hash|cancel|resend`: an operator's actions on one transaction.
+// `fencepost tx rebroadcast|record-hash|cancel|resend|give-up`: an operator's actions on one transaction.
 #include <fmt/format.h>
 
 #include <boost/json/object.hpp>
@@ -47,6 +47,8 @@ void add_tx_operate(CLI::App& tx, Run& run) {
       "Replace the transaction with an empty self-transfer at the same nonce, or end one that has no nonce "
       "yet (operators)");
   add_tx_operation(tx, run, "resend", "Send again what had ended and a reorg has undone (operators)");
+  add_tx_operation(tx, run, "give-up",
+                   "End a stuck transaction whose nonce was taken by a transaction that cannot be found (operators)");
 }
 
 }  // namespace fencepost::cli

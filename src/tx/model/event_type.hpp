@@ -26,6 +26,7 @@ enum class TxEvent {
   kResumed,
   kFinalityViolated,
   kReopened,
+  kMinedAfterEnd,
 };
 
 inline constexpr auto kTxEvents = name_table<TxEvent>({
@@ -40,6 +41,8 @@ inline constexpr auto kTxEvents = name_table<TxEvent>({
     {TxEvent::kResumed, "TxResumed", "The transaction is no longer stuck, and has not ended."},
     {TxEvent::kFinalityViolated, "TxFinalityViolated", "A reorganization undid a transaction that had ended."},
     {TxEvent::kReopened, "TxReopened", "An operator sends again what a reorganization undid, or cancels it."},
+    {TxEvent::kMinedAfterEnd, "TxMinedAfterEnd",
+     "A block lists a transaction that had ended as never to be mined: its end was wrong."},
 });
 
 // The JSON of an event about a transaction: {"txId", "chainId", "signer", …more}.

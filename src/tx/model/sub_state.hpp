@@ -38,6 +38,7 @@ enum class SubState {
   kRejected,
   kGivenUp,
   kFinalityViolated,
+  kMinedAfterEnd,
 };
 
 inline constexpr auto kSubStates = name_table<SubState>({
@@ -79,10 +80,13 @@ inline constexpr auto kSubStates = name_table<SubState>({
      "Another sender's transaction at its nonce is final."},
     {SubState::kRejected, "rejected", "It can never be sent, and no endpoint has it; its nonce was released."},
     {SubState::kGivenUp, "given_up",
-     "An operator moved the signer's cursor below its nonce, which no endpoint knew it to use."},
+     "An operator gave it up: no endpoint knew it, and its nonce was released, or used by a transaction that was not "
+     "found."},
     // CONFIRMED or FAILED_FINAL.
     {SubState::kFinalityViolated, "finality_violated",
      "A reorganization undid its block after the transaction had ended."},
+    {SubState::kMinedAfterEnd, "mined_after_end",
+     "It had ended as never to be mined, and a block lists it: the endpoints were wrong."},
 });
 
 // Why an endpoint did not accept a broadcast. kNone for kAccepted and kKnownTransaction.

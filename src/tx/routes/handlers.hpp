@@ -28,6 +28,7 @@ awaitable<http::Response> rebroadcast_tx(http::Request& request, RoutesParts par
 awaitable<http::Response> record_tx_hash(http::Request& request, RoutesParts parts);
 awaitable<http::Response> cancel_tx(http::Request& request, RoutesParts parts);
 awaitable<http::Response> resend_tx(http::Request& request, RoutesParts parts);
+awaitable<http::Response> give_up_tx(http::Request& request, RoutesParts parts);
 awaitable<http::Response> fill_nonce(http::Request& request, RoutesParts parts);
 awaitable<http::Response> accept_reconcile(http::Request& request, RoutesParts parts);
 awaitable<http::Response> reset_cursor(http::Request& request, RoutesParts parts);

@@ -70,6 +70,10 @@ awaitable<Response> resend_tx(Request& request, Parts parts) {
   return act_on_tx<&OperatorService::resend>(request, parts);
 }
 
+awaitable<Response> give_up_tx(Request& request, Parts parts) {
+  return act_on_tx<&OperatorService::give_up>(request, parts);
+}
+
 awaitable<Response> record_tx_hash(Request& request, Parts parts) {
   const auto body = read_act(request, {"txHash", "reason"});
   const JsonReader in(body);

@@ -21,6 +21,7 @@ constexpr http::RouteRow<RoutesParts> kRoutes[] = {
     {Verb::kPost, "/api/v1/tx/{txId:uuid}/record-hash", "tx:operate", record_tx_hash},
     {Verb::kPost, "/api/v1/tx/{txId:uuid}/cancel", "tx:operate", cancel_tx},
     {Verb::kPost, "/api/v1/tx/{txId:uuid}/resend", "tx:operate", resend_tx},
+    {Verb::kPost, "/api/v1/tx/{txId:uuid}/give-up", "tx:operate", give_up_tx},
     {Verb::kGet, "/api/v1/signers", "tx:read", get_signers},
     {Verb::kPost, "/api/v1/signers/{signer}/fill-nonce", "tx:operate", fill_nonce},
     {Verb::kPost, "/api/v1/signers/{signer}/accept-reconcile", "tx:operate", accept_reconcile},

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "tx/service/hash_waits.hpp"
 #include "tx/service/last_balances.hpp"
 #include "tx/service/lease_manager.hpp"
+#include "tx/service/nonce_history.hpp"
 #include "tx/service/sent_transactions.hpp"
 #include "tx/service/signer_hints.hpp"
 #include "tx/service/tx_change_signal.hpp"
@@ -45,6 +47,9 @@ struct ChainContext {
   ChainFeeKind fee_kind{options.fees.kind, evm_chain.name(), metrics};
   std::unique_ptr<FeePolicy> fees = make_fee_policy(connector, follower, fee_kind, options.fees);
 
+  // What each endpoint counted, by its index, while an operator's proof had to wait (service/give_up.hpp). On the
+  // chain's loop.
+  std::map<std::size_t, NonceHistory> endpoint_counts = {};
   LastBalances balances = {};                     // any thread
   std::atomic<std::int64_t> block_gas_limit = 0;  // of the newest block; 0: unknown. Any thread
 

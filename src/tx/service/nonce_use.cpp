@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "tx/service/block_check.hpp"
+
 namespace fencepost::tx {
 namespace {
 
@@ -17,7 +19,9 @@ class Search {
   awaitable<NonceSearch> run() {
     const auto* head = chain_.follower.window().head();
     if (head == nullptr) co_return nothing("this node knows no block yet");
-    const auto head_number = head->number;
+    // An endpoint that is a little behind can answer for its own head.
+    const auto known = chain_.connector.endpoint_status(endpoint_).head;
+    const auto head_number = known ? std::min(*known, head->number) : head->number;
     if (co_await used_at(head_number) != true) {
       co_return nothing(fmt::format("the endpoint does not say that the nonce is used at block {}", head_number));
     }
@@ -69,8 +73,9 @@ class Search {
     const auto blocks = co_await chain_.connector.blocks(number, 1, endpoint_);
     if (!blocks || blocks->empty()) co_return nothing(fmt::format("the endpoint does not return block {}", number));
     const auto& block = blocks->front();
-    if (co_await chain_.evm_chain.branch().contains(number, block.header.hash) != true) {
-      co_return nothing(fmt::format("the endpoint's block {} is not on this node's branch", number));
+    if (co_await is_on_chain(chain_, number, block.header.hash) != true) {
+      co_return nothing(
+          fmt::format("the endpoint's block {} is not on this node's branch, or not known to be", number));
     }
     const auto& hashes = block.transactions;
     bool all = true;

@@ -10,7 +10,9 @@
 #include "runtime/test_point.hpp"
 #include "tx/service/chain_context.hpp"
 #include "tx/service/gas.hpp"
+#include "tx/service/give_up.hpp"
 #include "tx/service/operator_errors.hpp"
+#include "tx/store/give_up_store.hpp"
 #include "tx/store/operator_store.hpp"
 
 namespace fencepost::tx {
@@ -64,8 +66,8 @@ OperatorService::OperatorService(const TxOptions& options, pg::Database& databas
       ids_(ids),
       metrics_(metrics) {
   for (const auto& [id, chain] : chains_) {
-    for (const auto* action :
-         {"rebroadcast", "record_hash", "cancel", "resend", "fill_nonce", "accept_reconcile", "reset_cursor"}) {
+    for (const auto* action : {"rebroadcast", "record_hash", "cancel", "resend", "give_up", "fill_nonce",
+                               "accept_reconcile", "reset_cursor"}) {
       actions_total(metrics_, *chain, action);
     }
   }
@@ -241,6 +243,24 @@ awaitable<Result<ManagedTx>> OperatorService::cancel(Uuid tx_id, Operator who) {
   const OperatorAct act{lease,      tx_id,     "cancel",
                         who.reason, who.actor, boost::json::serialize(boost::json::object{{"txHash", claim->tx_hash}})};
   const auto outcome = co_await store_cancel(database_.pool(), leases_.identity().node_id, act, std::move(*claim));
+  co_return co_await settle(outcome, tx_id, act);
+}
+
+awaitable<Result<ManagedTx>> OperatorService::give_up(Uuid tx_id, Operator who) {
+  const auto tx = co_await find_tx(database_.pool(), tx_id);
+  if (!tx) co_return fail(no_such_tx());
+  const auto lease = co_await lease_of(tx->key);
+  if (!lease) co_return fail(lease.error());
+  if (tx->state != TxState::kStuck || tx->sub_state != kSubStates.name(SubState::kNonceTaken)) {
+    co_return fail(wrong_state(*tx, "expected a STUCK transaction with sub state nonce_taken"));
+  }
+  auto attempts = co_await list_attempts(database_.pool(), tx_id);
+  auto* chain = chains_.at(tx->key.chain_id);
+  auto proof = co_await on_loop(chain->home, [chain, tx = *tx, attempts] { return prove_taken(*chain, tx, attempts); });
+  if (!proof) co_return fail(proof.error());
+  const OperatorAct act{*lease, tx_id, "give_up", who.reason, who.actor, boost::json::serialize(proof->facts)};
+  const auto outcome =
+      co_await tx::give_up(database_.pool(), leases_.identity().node_id, act, std::move(proof->hashes));
   co_return co_await settle(outcome, tx_id, act);
 }
 

@@ -44,6 +44,10 @@ class OperatorService {
   // Sends what had ended and was undone again: the stored bytes, so the same hash. Errors (409): `not_undone` when the
   // chain has it, or its nonce is used; `nothing_to_send` when no attempt was signed here.
   awaitable<Result<ManagedTx>> resend(Uuid tx_id, Operator who);
+  // Ends a transaction that is STUCK because its nonce was taken by a transaction that cannot be found: FAILED_FINAL
+  // `given_up`. Errors: `wrong_state` in any other state; `give_up_refused` (409) when an endpoint contradicts;
+  // rpc_unavailable (503) unless every endpoint answers (service/give_up.hpp).
+  awaitable<Result<ManagedTx>> give_up(Uuid tx_id, Operator who);
   // Fills a gap: sends a self-transfer at a nonce below the cursor that no transaction has. Errors (409): `nonce_taken`
   // when a transaction has the nonce, also an external one; `nonce_unused` when the nonce is not below the cursor.
   awaitable<Result<ManagedTx>> fill_nonce(SignerKey key, std::int64_t nonce, Operator who);

@@ -9,6 +9,7 @@
 #include "runtime/log.hpp"
 #include "runtime/on_loop.hpp"
 #include "runtime/test_point.hpp"
+#include "tx/service/block_check.hpp"
 #include "tx/service/cursor_reset.hpp"
 #include "tx/service/operator_errors.hpp"
 #include "tx/service/operator_service.hpp"
@@ -26,9 +27,7 @@ constexpr std::chrono::seconds kSendingPatience{20};
 // A block above the head was final once, so the chain was reset below it.
 awaitable<bool> is_orphaned(ChainContext& chain, const ManagedTx& tx) {
   if (!tx.receipt_block || !tx.receipt_hash) co_return false;
-  if (const auto there = co_await chain.evm_chain.branch().contains(*tx.receipt_block, *tx.receipt_hash)) {
-    co_return !*there;
-  }
+  if (const auto there = co_await is_on_chain(chain, *tx.receipt_block, *tx.receipt_hash)) co_return !*there;
   const auto* head = chain.follower.window().head();
   co_return head != nullptr&& chain.follower.synced() && *tx.receipt_block > head->number;
 }

@@ -241,9 +241,15 @@ constexpr Statement kRecordTaker{"tx_record_taker", R"(
            'external', 'accepted', w.token
       FROM wanted AS w
      WHERE w.held AND w.open_id IS NOT NULL
-        ON CONFLICT (chain_id, tx_hash) DO UPDATE
-           SET fencing_token = excluded.fencing_token
-         WHERE tx_attempt.tx_id = excluded.tx_id AND tx_attempt.kind = 'external'
+        ON CONFLICT (chain_id, tx_hash) DO UPDATE  -- seen before, or of a transaction that had this nonce before
+           SET tx_id = excluded.tx_id,
+               attempt = CASE WHEN tx_attempt.tx_id = excluded.tx_id THEN tx_attempt.attempt ELSE excluded.attempt END,
+               kind = excluded.kind,
+               raw = NULL,
+               outcome = excluded.outcome,
+               fencing_token = excluded.fencing_token
+         WHERE (tx_attempt.tx_id = excluded.tx_id AND tx_attempt.kind = 'external')
+            OR (SELECT m.released_nonce IS NOT NULL FROM managed_tx AS m WHERE m.tx_id = tx_attempt.tx_id)
     RETURNING tx_id
   )
   SELECT CASE WHEN w.held IS NOT true THEN 'fenced'

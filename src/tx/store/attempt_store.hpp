@@ -62,8 +62,9 @@ struct Resubmit {
 awaitable<std::vector<Resubmit>> claim_resubmits(pg::Pool& pool, std::string node, std::int64_t chain_id,
                                                  std::chrono::milliseconds interval, std::size_t limit);
 
-// Stores another sender's transaction at the nonce of an open transaction without a receipt, as an external attempt.
-// kMoved when the transaction has changed since, or when the hash belongs to another transaction. Safe to repeat.
+// Stores another transaction at the nonce of an open transaction without a receipt, as an external attempt. It may be
+// an attempt of a transaction that released this nonce: the attempt then moves to the open one. kMoved when the
+// transaction has changed since, or when the hash belongs to another one that has its nonce. Safe to repeat.
 awaitable<StepOutcome> record_taker(pg::Pool& pool, std::string node, SignerLease lease, Uuid tx_id, TxState from,
                                     std::string tx_hash);
 

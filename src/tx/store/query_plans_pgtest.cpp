@@ -11,9 +11,12 @@
 #include "tx/store/cursor_store.hpp"
 #include "tx/store/fence.hpp"
 #include "tx/store/gap_store.hpp"
+#include "tx/store/give_up_store.hpp"
+#include "tx/store/mined_after_end_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/reject_store.hpp"
 #include "tx/store/reopen_store.hpp"
+#include "tx/store/reorg_store.hpp"
 #include "tx/store/step_store.hpp"
 #include "tx/store/tx_store.hpp"
 #include "tx/store/work_store.hpp"
@@ -95,6 +98,7 @@ const std::vector<Expected> kExpected{
     {sql::kFindUndone, {"uq_managed_tx_signer_nonce", "tx_ended_pkey"}, ""},
     {sql::kLockEnded, {"tx_ended_pkey", "managed_tx_pkey"}, ""},
     {sql::kReopen, {"tx_ended_pkey", "managed_tx_pkey", "tx_attempt_tx_id_attempt_key", "tx_open_pkey"}, ""},
+    {sql::kGiveUp, {"tx_open_tx_id_key", "tx_attempt_tx_id_attempt_key"}, ""},
     {sql::kCancelWaiting, {"managed_tx_pkey", "idx_managed_tx_waiting", "signer_nonce_cursor_pkey"}, ""},
     {sql::kNonceHolders, {"uq_managed_tx_signer_nonce", "tx_open_tx_id_key", "tx_ended_pkey"}, ""},
     {sql::kNonceAttempts, {"tx_attempt_tx_id_attempt_key"}, ""},
@@ -108,6 +112,10 @@ const std::vector<Expected> kExpected{
     {sql::kDueSubmitsOf, {"signer_lease_pkey", "tx_open_pkey", "managed_tx_pkey", "tx_attempt_pkey"}, ""},
     {sql::kDueResubmits, {kByOwner, "tx_open_pkey"}, ""},
     {sql::kMatchAttempts, {"tx_attempt_pkey", "tx_open_tx_id_key"}, ""},
+    {sql::kFindMinedAfterEnd, {"tx_attempt_pkey", "tx_ended_pkey", "managed_tx_pkey"}, ""},
+    {sql::kReportMinedAfterEnd, {"tx_attempt_pkey", "tx_ended_pkey", "managed_tx_pkey"}, ""},
+    {sql::kEndedAbove, {"idx_tx_ended_receipt_block"}, ""},
+    {sql::kEndedBelow, {"idx_tx_receipt_block", "tx_ended_pkey"}, ""},
     {sql::kStaleReceipts, {kByOwner, "tx_open_pkey", "tx_attempt_tx_id_attempt_key"}, ""},
     {sql::kMinedBetween, {"idx_tx_receipt_block", "tx_open_tx_id_key", "tx_attempt_pkey", "managed_tx_pkey"}, ""},
     {sql::kMinedOpen, {"tx_open_pkey", "tx_attempt_pkey", "managed_tx_pkey"}, ""},

@@ -1,5 +1,6 @@
 // Releasing the nonce of a transaction that can never be sent: when it is allowed, and against every other writer.
 #include "tx/store/attempt_store.hpp"
+#include "tx/store/mined_after_end_store.hpp"
 #include "tx/store/operator_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/reject_store.hpp"
@@ -319,6 +320,92 @@ TEST_F(RejectProtocol, a_resubmission_withdraws_the_refusal) {
   });
   EXPECT_EQ(admin.value<std::string>("SELECT outcome || ' ' || claims FROM tx_attempt"), "unknown 2");
   EXPECT_EQ(try_reject(rejection(lease, id, TxState::kStuck)), "moved");
+}
+
+class MinedAfterRelease : public RejectProtocol {
+ protected:
+  template <class Body>
+  void with(Body body) {
+    test::with_pool(db.dsn(), {}, std::move(body));
+  }
+  std::vector<std::string> found(const std::string& hash) {
+    std::vector<std::string> out;
+    with([&](pg::Pool& pool) -> awaitable<> { out = co_await find_mined_after_end(pool, kChain, {hash}); });
+    return out;
+  }
+  std::vector<MinedAfterEnd> report(const std::string& hash) {
+    std::vector<MinedAfterEnd> out;
+    with([&](pg::Pool& pool) -> awaitable<> {
+      out = co_await report_mined_after_end(pool, "node-a", kChain, {{hash, 5, hash_of(5)}});
+    });
+    return out;
+  }
+  StepOutcome take(const SignerLease& lease, const Uuid& id, const std::string& hash) {
+    StepOutcome out = StepOutcome::kFenced;
+    with([&](pg::Pool& pool) -> awaitable<> {
+      out = co_await record_taker(pool, "node-a", lease, id, TxState::kAllocated, hash);
+    });
+    return out;
+  }
+  std::string attempt_at(const std::string& hash) {
+    return admin.value<std::string>(
+        "SELECT tx_id || ' ' || kind || ' ' || (raw IS NULL) FROM tx_attempt WHERE tx_hash = $1", pg::Params::of(hash));
+  }
+
+  const SignerLease lease_ = signer_of("node-a", 7);
+  const Uuid id_ = allocated(lease_, 1)[0];
+  const std::string hash_ = attempt(lease_, id_, "refused");
+};
+
+TEST_F(MinedAfterRelease, is_reported_once) {
+  EXPECT_TRUE(found(hash_).empty()) << "it is open";
+  ASSERT_EQ(try_reject(rejection(lease_, id_)), "done");
+  EXPECT_EQ(found(hash_), std::vector{hash_});
+  const auto told = report(hash_);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told.front().tx_id, id_);
+  EXPECT_EQ(told.front().key, lease_.key);
+  EXPECT_EQ(told.front().nonce, 7);
+  EXPECT_EQ(told.front().block, 5);
+  EXPECT_EQ(ended(id_), "FAILED_FINAL mined_after_end - 7");
+  EXPECT_EQ(events(id_), "TxAccepted TxFailed TxMinedAfterEnd");
+  EXPECT_TRUE(found(hash_).empty());
+  EXPECT_TRUE(report(hash_).empty());
+  EXPECT_EQ(broken(lease_.key, 7), "");
+}
+
+TEST_F(MinedAfterRelease, is_reported_later_if_another_session_has_locked_it) {
+  ASSERT_EQ(try_reject(rejection(lease_, id_)), "done");
+  b.must("BEGIN");
+  b.must("SELECT FROM tx_ended WHERE tx_id = $1 FOR UPDATE", pg::Params::of(id_));
+  EXPECT_TRUE(report(hash_).empty());
+  b.must("COMMIT");
+  EXPECT_EQ(found(hash_), std::vector{hash_});
+  EXPECT_EQ(report(hash_).size(), 1U);
+}
+
+TEST_F(MinedAfterRelease, is_no_news_of_what_was_mined_or_of_another_senders_transaction) {
+  mine(id_, 5);
+  end(id_);
+  EXPECT_TRUE(found(hash_).empty()) << "it has its receipt";
+  const auto other = allocated(lease_, 1)[0];
+  const auto taker = hash_of(900);
+  ASSERT_EQ(take(lease_, other, taker), StepOutcome::kDone);
+  end(other, "FAILED_FINAL");
+  EXPECT_TRUE(found(taker).empty()) << "it is not ours";
+}
+
+TEST_F(MinedAfterRelease, is_named_by_the_next_transaction_at_that_nonce) {
+  const auto above = allocated(lease_, 1)[0];
+  EXPECT_EQ(take(lease_, above, hash_), StepOutcome::kMoved) << "it belongs to a transaction that has its nonce";
+  ASSERT_EQ(try_reject(rejection(lease_, above)), "done");
+  ASSERT_EQ(try_reject(rejection(lease_, id_)), "done");
+  const auto next = allocated(lease_, 1)[0];
+  attempt(lease_, next, "accepted");
+  ASSERT_EQ(take(lease_, next, hash_), StepOutcome::kDone);
+  EXPECT_EQ(attempt_at(hash_), next.to_string() + " external true");
+  EXPECT_EQ(take(lease_, next, hash_), StepOutcome::kDone) << "safe to repeat";
+  EXPECT_EQ(broken(lease_.key, 7), "");
 }
 
 }  // namespace

@@ -49,12 +49,56 @@ awaitable<> make_due_from(pg::Pool& pool, std::string node, std::vector<std::pai
   co_await pool.execute(kMakeFreeDueFrom, node, w.chains, w.signers, w.tokens, nonces);
 }
 
-constexpr Statement kEndedAbove{"tx_ended_above", R"(
-  SELECT tx_id, tx_hash, receipt_block, receipt_hash
+const Statement sql::kEndedAbove{"tx_ended_above", R"(
+  SELECT tx_id, receipt_block, receipt_hash
     FROM tx_ended
    WHERE chain_id = $1
      AND receipt_block BETWEEN $2 + 1 AND $3
      AND sub_state IS DISTINCT FROM 'finality_violated')"};
+
+// By the receipts, which have an index of their blocks. A receipt of an open transaction is no end.
+const Statement sql::kEndedBelow{"tx_ended_below", R"(
+  WITH highest AS MATERIALIZED (
+    SELECT r.receipt_block
+      FROM tx_receipt AS r
+     CROSS JOIN LATERAL (SELECT e.sub_state FROM tx_ended AS e WHERE e.tx_id = r.tx_id LIMIT 1) AS e
+     WHERE r.chain_id = $1
+       AND r.receipt_block < $2
+       AND e.sub_state IS DISTINCT FROM 'finality_violated'
+     ORDER BY r.receipt_block DESC
+     LIMIT 1
+  )
+  SELECT e.tx_id, e.receipt_block, e.receipt_hash
+    FROM highest AS h
+   CROSS JOIN LATERAL (SELECT r.tx_id
+                         FROM tx_receipt AS r
+                        WHERE r.chain_id = $1 AND r.receipt_block = h.receipt_block) AS r
+   CROSS JOIN LATERAL (SELECT * FROM tx_ended AS e WHERE e.tx_id = r.tx_id LIMIT 1) AS e
+   WHERE e.sub_state IS DISTINCT FROM 'finality_violated'
+     AND e.receipt_block IS NOT NULL)"};
+
+namespace {
+
+std::vector<EndedTx> read_ended(const pg::ResultSet& rows) {
+  std::vector<EndedTx> out;
+  for (const auto row : rows) {
+    out.push_back({.tx_id = row.get<Uuid>("tx_id"),
+                   .block = row.get<std::int64_t>("receipt_block"),
+                   .block_hash = row.get<std::string>("receipt_hash")});
+  }
+  return out;
+}
+
+}  // namespace
+
+awaitable<std::vector<EndedTx>> ended_above(pg::Pool& pool, std::int64_t chain_id, std::int64_t ancestor,
+                                            std::int64_t final_number) {
+  co_return read_ended(co_await pool.query(sql::kEndedAbove, chain_id, ancestor, final_number));
+}
+
+awaitable<std::vector<EndedTx>> ended_below(pg::Pool& pool, std::int64_t chain_id, std::int64_t block) {
+  co_return read_ended(co_await pool.query(sql::kEndedBelow, chain_id, block));
+}
 
 constexpr Statement kReport{"tx_report_violations", R"(
   WITH free AS MATERIALIZED (
@@ -85,17 +129,7 @@ constexpr Statement kReport{"tx_report_violations", R"(
     FROM marked AS e
     JOIN managed_tx AS m USING (tx_id))"};
 
-awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::int64_t chain_id,
-                                                 std::int64_t ancestor, std::int64_t final_number,
-                                                 const evm::HeaderWindow& window) {
-  const auto ended = co_await pool.query(kEndedAbove, chain_id, ancestor, final_number);
-  std::vector<Uuid> undone;
-  for (const auto row : ended) {
-    const auto on_branch =
-        window.contains(row.get<std::int64_t>("receipt_block"), row.get<std::string_view>("receipt_hash"));
-    // nullopt: the block is above the head or below the window, so nothing is known yet.
-    if (on_branch == false) undone.push_back(row.get<Uuid>("tx_id"));
-  }
+awaitable<Violations> report_finality_violations(pg::Pool& pool, std::string node, std::vector<Uuid> undone) {
   Violations violations;
   if (undone.empty()) co_return violations;
   for (const auto row : co_await pool.execute(kReport, node, undone)) {

@@ -53,13 +53,12 @@ TEST_F(ReorgStore, a_violation_locked_by_another_session_is_reported_later_and_t
     mine(id, 5);
     end(id);
   }
-  evm::HeaderWindow window(10);
-  const evm::BlockHeader other{.number = 5, .hash = hash_of(55), .parent_hash = hash_of(4)};
-  ASSERT_TRUE(window.apply(std::span(&other, 1)));
   const auto report = [&] {
     Violations found;
     with([&](pg::Pool& pool) -> awaitable<> {
-      found = co_await report_finality_violations(pool, "node-a", kChain, 4, 5, window);
+      std::vector<Uuid> undone;
+      for (const auto& tx : co_await ended_above(pool, kChain, 4, 5)) undone.push_back(tx.tx_id);
+      found = co_await report_finality_violations(pool, "node-a", undone);
     });
     return found;
   };
@@ -81,6 +80,28 @@ TEST_F(ReorgStore, a_violation_locked_by_another_session_is_reported_later_and_t
   const auto third = report();
   EXPECT_TRUE(third.announced.empty());
   EXPECT_TRUE(third.all);
+}
+
+TEST_F(ReorgStore, what_ended_is_found_block_by_block_downwards) {
+  const auto lease = signer_of("node-a");
+  const auto tx = three(lease);
+  for (int i = 0; i < 3; ++i) mine(tx[i], i == 0 ? 3 : 5);
+  for (const int i : {0, 1}) end(tx[i]);  // the last one is mined and open
+  const auto below = [&](std::int64_t block) {
+    std::vector<EndedTx> ended;
+    with([&](pg::Pool& pool) -> awaitable<> { ended = co_await ended_below(pool, kChain, block); });
+    return ended;
+  };
+  const auto highest = below(6);
+  ASSERT_EQ(highest.size(), 1U);
+  EXPECT_EQ(highest.front().tx_id, tx[1]);
+  EXPECT_EQ(highest.front().block, 5);
+  EXPECT_EQ(highest.front().block_hash, hash_of(5));
+  ASSERT_EQ(below(5).size(), 1U);
+  EXPECT_EQ(below(5).front().tx_id, tx[0]);
+  EXPECT_TRUE(below(3).empty());
+  with([&](pg::Pool& pool) -> awaitable<> { co_await report_finality_violations(pool, "node-a", {tx[1]}); });
+  EXPECT_EQ(below(6).front().tx_id, tx[0]) << "what was reported is not found again";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "tx/store/attempt_store.hpp"
 #include "tx/store/cursor_reset_store.hpp"
 #include "tx/store/gap_store.hpp"
+#include "tx/store/give_up_store.hpp"
 #include "tx/store/protocol_test_support.hpp"
 #include "tx/store/reopen_store.hpp"
 
@@ -286,6 +287,59 @@ TEST_F(UndoneProtocol, a_cancel_of_a_waiting_transaction_and_a_takeover_in_any_o
   }
   EXPECT_EQ(cancelled + fenced, 35);
   EXPECT_GT(cancelled, 0);
+  EXPECT_GT(fenced, 0);
+}
+
+TEST_F(UndoneProtocol, only_what_is_stuck_because_its_nonce_was_taken_is_given_up) {
+  const auto lease = signer_of("node-a");
+  const auto tx = created(lease, 4);
+  const auto stuck = "state = 'STUCK', sub_state = 'nonce_taken'";
+  const auto other = hash_of(900);
+  std::vector<std::string> hashes;
+  for (const auto& id : tx) hashes.push_back(signed_one(lease, id));
+  const auto give_up = [&](int i, const std::vector<std::string>& proven) {
+    return play(give_up_statements("node-a", act(lease, tx[i]), proven));
+  };
+  set(tx[0], stuck);
+  EXPECT_EQ(give_up(0, {}), "moved") << "its attempt was not asked for";
+  EXPECT_EQ(give_up(0, {other}), "moved");
+  set(tx[1], "state = 'STUCK', sub_state = 'no_receipt'");
+  EXPECT_EQ(give_up(1, {hashes[1]}), "moved");
+  set(tx[2], "state = 'TRACKING', sub_state = 'nonce_taken'");
+  EXPECT_EQ(give_up(2, {hashes[2]}), "moved");
+  mine(tx[3], 1);
+  set(tx[3], stuck);
+  EXPECT_EQ(give_up(3, {hashes[3]}), "moved") << "it has a receipt";
+  EXPECT_EQ(give_up(0, {hashes[0], other}), "done");
+  EXPECT_EQ(seen(tx[0]), "FAILED_FINAL given_up 0");
+  EXPECT_EQ(events(tx[0]), "TxAccepted TxFailed");
+  EXPECT_EQ(admin.value<std::string>("SELECT action || ' ' || tx_id FROM operator_action"),
+            "by_hand " + tx[0].to_string());
+  EXPECT_EQ(give_up(0, {hashes[0]}), "moved") << "it has ended";
+  EXPECT_EQ(cursor(lease.key), "4 f");
+  EXPECT_EQ(broken(lease.key), "");
+}
+
+TEST_F(UndoneProtocol, giving_up_and_a_takeover_in_any_order) {
+  int done = 0, fenced = 0;
+  Session taker(db.dsn(), "node-b");
+  for (const auto& order : all_orders({4, 3})) {
+    const auto lease = signer_of("node-a");
+    const auto id = created(lease, 1)[0];
+    const auto hash = signed_one(lease, id);
+    set(id, "state = 'STUCK', sub_state = 'nonce_taken'");
+    std::string outcome, at_takeover;
+    theatre.play({{a, script_of(give_up_statements("node-a", act(lease, id), {hash}),
+                                [&](const Answer& x) { outcome = outcomes(x).front(); })},
+                  {taker, takeover_of(lease, [&] { at_takeover = seen(id); })}},
+                 order);
+    EXPECT_EQ(seen(id), at_takeover) << theatre.trace();
+    EXPECT_EQ(broken(lease.key), "") << theatre.trace();
+    done += outcome == "done";
+    fenced += outcome == "fenced";
+  }
+  EXPECT_EQ(done + fenced, 35);
+  EXPECT_GT(done, 0);
   EXPECT_GT(fenced, 0);
 }
 

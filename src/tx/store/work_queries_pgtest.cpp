@@ -344,5 +344,21 @@ TEST_F(WorkQueries, the_head_is_the_lowest_nonce_without_a_receipt) {
   });
 }
 
+// So our own transaction behind it is watched only from then on: docs/operations.md says so.
+TEST_F(WorkQueries, another_senders_nonce_is_the_lowest_one_of_a_shared_signer_until_it_has_ended) {
+  const auto lease = signer_of("node-a");
+  const auto tx = allocated(lease, 2);
+  set(tx[0], "state = 'TRACKING', sub_state = 'external'");
+  set(tx[1], "state = 'TRACKING'");
+  const auto heads = [&] {
+    std::string out;
+    with([&](pg::Pool& pool) -> awaitable<> { out = places(co_await open_heads(pool, "node-a", kChain)); });
+    return out;
+  };
+  EXPECT_EQ(heads(), "1:0");
+  end(tx[0], "FAILED_FINAL");
+  EXPECT_EQ(heads(), "1:1");
+}
+
 }  // namespace
 }  // namespace fencepost::tx

@@ -6,8 +6,10 @@
 #include "runtime/test_point.hpp"
 #include "tx/model/confirmations.hpp"
 #include "tx/model/finality.hpp"
+#include "tx/service/mined_after_end.hpp"
 #include "tx/service/receipt_steps.hpp"
 #include "tx/store/reorg_store.hpp"
+#include "tx/workers/orphaned_ends.hpp"
 
 namespace fencepost::tx {
 namespace {
@@ -31,8 +33,7 @@ ConfirmationManager::ConfirmationManager(ChainContext& chain)
       new_fork_total_(chain.metrics.counter("confirmations_new_fork_total",
                                             "Announced lists of confirmations that a reorg replaced",
                                             {{"chain", chain.evm_chain.name()}})),
-      violated_total_(chain.metrics.counter("tx_finality_violated_total", "Ended transactions undone by a reorg",
-                                            {{"chain", chain.evm_chain.name()}})),
+      violated_total_(finality_violated_total(chain.metrics, chain.evm_chain.name())),
       create_to_final_(chain.metrics.lifetime("tx_create_to_final_seconds",
                                               "From the create request to the final state",
                                               {{"chain", chain.evm_chain.name()}})),
@@ -51,7 +52,19 @@ awaitable<> ConfirmationManager::on_reorg(std::int64_t ancestor) {
   finished_through_ = std::min(finished_through_, ancestor);
   passing_to_ = std::min(passing_to_, ancestor);
   highest_head_ = std::max({highest_head_, ancestor, head == nullptr ? 0 : head->number});
-  undone_ = Undone{std::min(ancestor, undone_ ? undone_->above : ancestor), highest_head_};
+  // An ancestor below the window: the window was replaced, and the reorg may be deeper than is known.
+  const auto* bottom = chain_.follower.window().bottom();
+  const bool below = bottom != nullptr && ancestor < bottom->number;
+  undone_ = Undone{.above = std::min(ancestor, undone_ ? undone_->above : ancestor),
+                   .until = highest_head_,
+                   .below = below || (undone_ && undone_->below)};
+  look_for_violations_at_ = {};
+}
+
+void ConfirmationManager::on_missed() {
+  unchecked_ = true;
+  first_look_ = true;
+  worker_.wake();
 }
 
 void ConfirmationManager::on_mined(std::int64_t block) {
@@ -105,9 +118,13 @@ awaitable<> ConfirmationManager::withdraw_dead(bool head_went_back) {
 
 // Repeats until the new branch is final: until then another reorg may orphan it.
 awaitable<> ConfirmationManager::look_for_violations(const evm::FinalBlock& final) {
+  const auto now = SteadyClock::real().now();
+  if (now < look_for_violations_at_) co_return;
   const auto undone = *undone_;
-  const auto found = co_await report_finality_violations(chain_.database.pool(), chain_.node(), chain_.chain_id(),
-                                                         undone.above, final.number, chain_.follower.window());
+  auto orphaned = co_await find_orphaned_ends(chain_, undone.above, final.number, undone.below);
+  if (!orphaned.all_known) look_for_violations_at_ = now + kLookAtAllInterval;
+  const auto found =
+      co_await report_finality_violations(chain_.database.pool(), chain_.node(), std::move(orphaned.undone));
   if (!found.announced.empty()) {
     test_point("violations.committed");
     chain_.look_for_gaps();
@@ -123,7 +140,9 @@ awaitable<> ConfirmationManager::look_for_violations(const evm::FinalBlock& fina
                                                                    {"txHash", one.tx_hash.value_or("")},
                                                                    {"block", one.block}});
   }
-  if (found.all && final.number >= undone.until && undone_ && undone_->until == undone.until) undone_.reset();
+  if (!found.all || !orphaned.all_known || undone_ != undone) co_return;
+  undone_->below = false;
+  if (final.number >= undone.until) undone_.reset();
 }
 
 awaitable<Worker::Next> ConfirmationManager::advance() {
@@ -133,7 +152,7 @@ awaitable<Worker::Next> ConfirmationManager::advance() {
     // A reorg may also have undone transactions that ended before this node started.
     if (const auto& window = chain_.follower.window(); first_look_ && !window.empty()) {
       first_look_ = false;
-      undone_ = Undone{window.bottom()->number - 1, window.head()->number};
+      undone_ = Undone{.above = window.bottom()->number - 1, .until = window.head()->number, .below = true};
     }
     try {
       co_await withdraw_dead(false);

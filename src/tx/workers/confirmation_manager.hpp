@@ -21,6 +21,8 @@ class ConfirmationManager {
   // A reorg removed the blocks above `ancestor`: withdraws the receipts in them. Requires: called before the new blocks
   // are matched.
   awaitable<> on_reorg(std::int64_t ancestor);
+  // The follower skipped blocks: ended transactions may have been undone meanwhile.
+  void on_missed();
   // A receipt in this block was stored.
   void on_mined(std::int64_t block);
   // This node took over signers: blocks of their stored receipts may have been orphaned while no node checked.
@@ -57,8 +59,12 @@ class ConfirmationManager {
   struct Undone {
     std::int64_t above;  // the lowest ancestor of the reorgs
     std::int64_t until;  // once this block is final, nothing below it changes any more
+    bool below;          // what ended at or below `above` may have been undone, too
+
+    friend bool operator==(const Undone&, const Undone&) = default;
   };
-  std::optional<Undone> undone_;  // where ended transactions may have been undone
+  std::optional<Undone> undone_;                     // where ended transactions may have been undone
+  SteadyClock::TimePoint look_for_violations_at_{};  // not before: the endpoints could not say of all blocks
   std::int64_t highest_head_ = 0;
 
   std::int64_t finished_through_ = -1;  // up to this block, everything was looked at since it became final

@@ -7,6 +7,8 @@
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
 #include "tx/model/finality.hpp"
+#include "tx/service/block_check.hpp"
+#include "tx/service/mined_after_end.hpp"
 #include "tx/service/receipt_steps.hpp"
 
 namespace fencepost::tx {
@@ -68,7 +70,7 @@ awaitable<> ReceiptChecker::stop() {
 awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
   std::vector<std::string> hashes;
   std::set<std::size_t> failed;
-  std::unordered_map<std::string_view, const evm::Block*> block_of;
+  BlockOf block_of;
   for (const auto& block : blocks) {
     for (const auto& hash : block.transactions) {
       hashes.push_back(hash);
@@ -78,6 +80,8 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
   for (std::size_t begin = 0; begin < hashes.size(); begin += kHashesPerQuery) {
     const auto matches =
         co_await find_matches(std::span(hashes).subspan(begin, std::min(kHashesPerQuery, hashes.size() - begin)));
+    co_await report_ended(std::span(hashes).subspan(begin, std::min(kHashesPerQuery, hashes.size() - begin)), matches,
+                          block_of);
     std::unordered_map<const evm::Block*, std::vector<const Match*>> by_block;
     for (const auto& match : matches) by_block[block_of.at(match.attempt_hash)].push_back(&match);
 
@@ -96,6 +100,29 @@ awaitable<> ReceiptChecker::on_blocks(const std::vector<evm::Block>& blocks) {
     }
     co_await store(std::move(found));
   }
+}
+
+// A transaction that is open is no news here.
+awaitable<> ReceiptChecker::report_ended(std::span<const std::string> hashes, const std::vector<Match>& matches,
+                                         const BlockOf& block_of) {
+  std::set<std::string_view> open;
+  for (const auto& match : matches) open.insert(match.attempt_hash);
+  std::vector<std::string> others;
+  for (const auto& hash : hashes) {
+    if (!open.contains(hash)) others.push_back(hash);
+  }
+  for (auto& hash : co_await find_mined_after_end(chain_.database.pool(), chain_.chain_id(), std::move(others))) {
+    const auto& header = block_of.at(hash)->header;
+    ended_.push_back({std::move(hash), header.number, header.hash});
+  }
+  co_await report_ended();
+}
+
+// What another session has locked is left for the next round.
+awaitable<> ReceiptChecker::report_ended() {
+  if (ended_.empty()) co_return;
+  auto left = co_await report_mined_after_end(chain_, std::exchange(ended_, {}));
+  std::ranges::move(left, std::back_inserter(ended_));
 }
 
 // Without those that cannot be had now. They must not hold up the updates after this one: the endpoint that served the
@@ -222,6 +249,7 @@ awaitable<ReceiptChecker::Found> ReceiptChecker::store_once(Found found, const R
 }
 
 awaitable<Worker::Next> ReceiptChecker::check() {
+  co_await report_ended();
   const auto missing = co_await check_missing();
   const auto stale = co_await check_stale();
   co_return missing == Worker::Next::kAgain ? missing : stale;
@@ -237,7 +265,7 @@ awaitable<Worker::Next> ReceiptChecker::check_missing() {
   // A transaction that has a receipt by now, has ended, or is led by another node is no longer missing here.
   auto matches = co_await match_attempts(chain_.database.pool(), chain_.node(), chain_.chain_id(), hashes);
   std::erase_if(matches, [](const Match& match) { return match.receipt_hash.has_value(); });
-  const auto endpoints = usable_endpoints();
+  const auto endpoints = usable_endpoints(chain_.connector);
   std::map<std::size_t, std::vector<Match>> by_endpoint;
   for (const auto& one : due) {
     const auto match = std::ranges::find(matches, one.tx_hash, &Match::attempt_hash);
@@ -249,18 +277,6 @@ awaitable<Worker::Next> ReceiptChecker::check_missing() {
   }
   for (auto& [endpoint, some] : by_endpoint) co_await look_up(std::move(some), endpoint);
   co_return due.size() == kHashesPerBatch ? Worker::Next::kAgain : Worker::Next::kRest;
-}
-
-// The endpoints that answer for this chain; all of them when none does.
-std::vector<std::size_t> ReceiptChecker::usable_endpoints() const {
-  std::vector<std::size_t> usable;
-  std::vector<std::size_t> all;
-  for (std::size_t i = 0; i < chain_.connector.endpoint_count(); ++i) {
-    const auto status = chain_.connector.endpoint_status(i);
-    all.push_back(i);
-    if (!status.wrong_chain && !status.cooling_until) usable.push_back(i);
-  }
-  return usable.empty() ? all : usable;
 }
 
 awaitable<> ReceiptChecker::look_up(std::vector<Match> matches, std::size_t endpoint) {

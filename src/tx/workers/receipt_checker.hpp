@@ -5,6 +5,8 @@
 // A block on the node's own branch may list a transaction while no endpoint returns its receipt: endpoints are known to
 // answer null for minutes. Such a receipt is looked up again, on one endpoint after the other, until one returns it or
 // a reorg removes the block (missing_receipts.hpp).
+//
+// A block may also list a transaction that had ended as never to be mined. That is reported (mined_after_end.hpp).
 #pragma once
 
 #include <set>
@@ -15,6 +17,7 @@
 
 #include "runtime/worker.hpp"
 #include "tx/service/chain_context.hpp"
+#include "tx/store/mined_after_end_store.hpp"
 #include "tx/store/work_store.hpp"
 #include "tx/workers/missing_receipts.hpp"
 
@@ -43,17 +46,21 @@ class ReceiptChecker {
  private:
   struct StaleBatch;
   using Found = std::vector<std::pair<Match, evm::Receipt>>;
-  using RevertReasons = std::unordered_map<std::string, std::string>;  // by hash
+  using BlockOf = std::unordered_map<std::string_view, const evm::Block*>;  // by hash of a transaction
+  using RevertReasons = std::unordered_map<std::string, std::string>;       // by hash
 
   // The transactions that the node leads and has sent under one of these hashes.
   awaitable<std::vector<Match>> find_matches(std::span<const std::string> hashes);
+  // Reports those of the hashes that are of transactions that had ended without being mined.
+  awaitable<> report_ended(std::span<const std::string> hashes, const std::vector<Match>& matches,
+                           const BlockOf& block_of);
+  awaitable<> report_ended();
   awaitable<std::unordered_map<std::string, evm::Receipt>> receipts_of(const evm::Block& block,
                                                                        const std::vector<const Match*>& matches,
                                                                        std::set<std::size_t>& failed);
   awaitable<Worker::Next> check();
   awaitable<Worker::Next> check_missing();
   awaitable<> look_up(std::vector<Match> matches, std::size_t endpoint);
-  std::vector<std::size_t> usable_endpoints() const;
   awaitable<Worker::Next> check_stale();
   std::chrono::milliseconds stale_after();
   awaitable<> check_batch(std::shared_ptr<StaleBatch> batch);
@@ -67,6 +74,7 @@ class ReceiptChecker {
   std::optional<std::chrono::steady_clock::time_point> missed_since_;
   TaskGroup checks_;
   MissingReceipts missing_;
+  std::vector<ListedTx> ended_;  // in blocks, although they had ended unmined, and not reported yet
   Metrics::Histogram& submit_to_mined_;
   Worker worker_;
 };

@@ -8,6 +8,8 @@
 
 #include "runtime/log.hpp"
 #include "runtime/test_point.hpp"
+#include "tx/service/block_check.hpp"
+#include "tx/service/mined_after_end.hpp"
 #include "tx/service/nonce_use.hpp"
 #include "tx/service/receipt_steps.hpp"
 #include "tx/store/attempt_store.hpp"
@@ -300,14 +302,22 @@ awaitable<std::optional<std::int64_t>> StuckWatcher::count_at_final(const std::s
   co_return ours == true ? std::optional(*count) : std::nullopt;
 }
 
+// The first search asks `first`, each further one the next endpoint: only some keep the state of old blocks.
+std::size_t StuckWatcher::endpoint_of_try(int tries, std::size_t first) const {
+  const auto usable = usable_endpoints(chain_.connector);
+  const auto begin = std::ranges::find(usable, first) - usable.begin();
+  return usable[static_cast<std::size_t>(begin + tries) % usable.size()];
+}
+
 awaitable<> StuckWatcher::name_taker(const OpenHead& head, std::vector<AttemptView>& attempts, Evidence& evidence,
                                      std::size_t endpoint) {
   auto& searched = searched_[head.tx_id];
   const auto now = std::chrono::steady_clock::now();
   if (now < searched.next) co_return;
   searched.next = now + std::chrono::seconds(1 << std::min(searched.tries, kLongestPause));
+  const auto asked = endpoint_of_try(searched.tries, endpoint);
   ++searched.tries;
-  const auto search = co_await find_nonce_use(chain_, head.lease.key, head.nonce, endpoint);
+  const auto search = co_await find_nonce_use(chain_, head.lease.key, head.nonce, asked);
   auto& last = searched_[head.tx_id];  // the map may have changed during the search
   last.why = search.why;
   if (!search.use) co_return;
@@ -320,23 +330,31 @@ awaitable<> StuckWatcher::name_taker(const OpenHead& head, std::vector<AttemptVi
     co_return;
   }
   if (known == attempts.end()) {
-    if (!co_await another_endpoint_confirms(chain_, head.lease.key, head.nonce, use, endpoint)) {
+    if (!co_await another_endpoint_confirms(chain_, head.lease.key, head.nonce, use, asked)) {
       searched_[head.tx_id].why =
           fmt::format("one endpoint says that {} in block {} has taken the nonce, and no other endpoint confirms it",
                       use.tx_hash, use.block_number);
       co_return;
     }
+    // It may have been ours before it released this nonce. The news comes first: the attempt moves to this one.
+    std::vector<ListedTx> listed{{use.tx_hash, use.block_number, use.block_hash}};
+    if (const auto left = co_await report_mined_after_end(chain_, std::move(listed)); !left.empty()) co_return;
     const auto outcome =
         co_await record_taker(chain_.database.pool(), chain_.node(), head.lease, head.tx_id, head.state, use.tx_hash);
     if (outcome == StepOutcome::kFenced) chain_.leases.lost(head.lease);
-    if (outcome != StepOutcome::kDone) co_return;
-    log::warn("a transaction of another sender has taken a nonce", {{"txId", head.tx_id.to_string()},
-                                                                    {"signer", head.lease.key.signer},
-                                                                    {"nodeId", chain_.node()},
-                                                                    {"fencingToken", head.lease.fencing_token},
-                                                                    {"nonce", head.nonce},
-                                                                    {"takenBy", use.tx_hash},
-                                                                    {"block", use.block_number}});
+    if (outcome != StepOutcome::kDone) {
+      searched_[head.tx_id].why =
+          fmt::format("{} in block {} has taken the nonce, and belongs to another transaction of Fencepost",
+                      use.tx_hash, use.block_number);
+      co_return;
+    }
+    log::warn("another transaction has taken a nonce", {{"txId", head.tx_id.to_string()},
+                                                        {"signer", head.lease.key.signer},
+                                                        {"nodeId", chain_.node()},
+                                                        {"fencingToken", head.lease.fencing_token},
+                                                        {"nonce", head.nonce},
+                                                        {"takenBy", use.tx_hash},
+                                                        {"block", use.block_number}});
     attempts.push_back({.tx_hash = use.tx_hash, .kind = AttemptKind::kExternal, .created_at = {}});
   }
   evidence.facts.found.push_back({use.tx_hash, use.block_number, use.block_hash, true});

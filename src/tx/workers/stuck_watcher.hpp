@@ -17,9 +17,9 @@
 #include "runtime/worker.hpp"
 #include "tx/model/finality.hpp"
 #include "tx/service/chain_context.hpp"
+#include "tx/service/nonce_history.hpp"
 #include "tx/store/tx_store.hpp"
 #include "tx/store/work_store.hpp"
-#include "tx/workers/nonce_history.hpp"
 
 namespace fencepost::tx {
 
@@ -68,6 +68,7 @@ class StuckWatcher {
   // Searches for the transaction that took the nonce, not too often, and adds what it finds to attempts and evidence.
   awaitable<> name_taker(const OpenHead& head, std::vector<AttemptView>& attempts, Evidence& evidence,
                          std::size_t endpoint);
+  std::size_t endpoint_of_try(int tries, std::size_t first) const;
   // Why the search has found nothing; empty when there was none.
   std::string why_not_found(const OpenHead& head) const;
   awaitable<bool> says_mined(const std::string& tx_hash, std::size_t endpoint);

@@ -1,4 +1,4 @@
-#include "tx/workers/nonce_history.hpp"
+#include "tx/service/nonce_history.hpp"
 
 #include <algorithm>
 
