@@ -78,7 +78,9 @@ class Planner {
     if (endpoint) fault.endpoint = *endpoint;
     // Some lies last for minutes.
     const bool is_long = options_.lasts >= 3min && number(0, 19) == 0;
-    fault.lasts = std::min(is_long ? between(30'000, 150'000) : between(500, 8'000), options_.lasts - now);
+    fault.lasts = is_long ? between(30'000, 150'000) : between(500, 8'000);
+    if (endpoint) fault.lasts = between(1'000, 2'500);
+    fault.lasts = std::min(fault.lasts, options_.lasts - now);
     fault.amount = number(1, 12);
     auto& free_at = free_at_[fault.node * options_.endpoints + fault.endpoint];
     if (free_at > now) return std::nullopt;
