@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the recording of a terminal session as a picture: terminal.py <session.txt >terminal.svg
+"""Draws a terminal session as a picture: docs/terminal.py docs/terminal.txt >docs/terminal.svg
 
 Lines that begin with "$ " are commands. A long command is wrapped as a shell would continue it.
 """
@@ -9,7 +9,7 @@ from html import escape
 COLUMNS, LINE, CHAR = 118, 17, 7.25
 
 lines = []
-for text in sys.stdin.read().rstrip("\n").split("\n"):
+for text in open(sys.argv[1], encoding="utf-8").read().rstrip("\n").split("\n"):
     command = text.startswith("$ ")
     while command and len(text) > COLUMNS:
         cut = text.rfind(" ", 0, COLUMNS - 2)

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/read_file.hpp"
+#include "tests/support/metric_docs.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/source_dir.hpp"
 
@@ -18,26 +19,8 @@ const std::filesystem::path kRules = kRoot / "deploy/prometheus/alerts.yml";
 const std::filesystem::path kCases = kRoot / "deploy/prometheus/alerts_test.yml";
 const std::filesystem::path kHealthy = kRoot / "deploy/prometheus/healthy_test.yml";
 
-std::set<std::string> names_in(const std::string& text, const std::regex& pattern) {
-  std::set<std::string> names;
-  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator(); ++it) {
-    names.insert((*it)[1]);
-  }
-  return names;
-}
-
 std::set<std::string> alert_names() {
-  return names_in(read_file(kRules), std::regex(R"(- alert: (\w+))"));
-}
-
-std::set<std::string> metrics_in_expressions() {
-  std::set<std::string> names;
-  const auto rules = read_file(kRules);
-  const std::regex expression(R"(\n        expr:([\s\S]*?)\n        (?:for|labels):)");
-  for (auto it = std::sregex_iterator(rules.begin(), rules.end(), expression); it != std::sregex_iterator(); ++it) {
-    names.merge(names_in((*it)[1], std::regex(R"(\b(fencepost_[a-z_]+))")));
-  }
-  return names;
+  return all_matches(read_file(kRules), std::regex(R"(- alert: (\w+))"));
 }
 
 TEST(alerts, are_rules_that_prometheus_accepts) {
@@ -54,18 +37,18 @@ TEST(alerts, have_a_case_that_fires_and_one_that_does_not) {
   const auto alerts = alert_names();
   EXPECT_GE(alerts.size(), 36U);
   const auto cases = read_file(kCases);
-  EXPECT_EQ(names_in(cases, std::regex(R"(alertname: (\w+)\s+exp_alerts:\s+- exp_labels)")), alerts);
-  EXPECT_EQ(names_in(cases, std::regex(R"(alertname: (\w+)\s+exp_alerts: \[\])")), alerts);
+  EXPECT_EQ(all_matches(cases, std::regex(R"(alertname: (\w+)\s+exp_alerts:\s+- exp_labels)")), alerts);
+  EXPECT_EQ(all_matches(cases, std::regex(R"(alertname: (\w+)\s+exp_alerts: \[\])")), alerts);
 }
 
 TEST(alerts, do_not_fire_in_a_healthy_cluster) {
   const auto tested = run_command({"promtool", "test", "rules", kHealthy.string()});
   EXPECT_EQ(tested.status.code, 0) << tested.out << tested.err;
   const auto cases = read_file(kHealthy);
-  EXPECT_EQ(names_in(cases, std::regex(R"(alertname: (\w+), exp_alerts: \[\])")), alert_names());
+  EXPECT_EQ(all_matches(cases, std::regex(R"(alertname: (\w+), exp_alerts: \[\])")), alert_names());
   // An alert whose metrics are missing cannot fire.
-  const auto healthy = names_in(cases, std::regex(R"(series: '(fencepost_[a-z_]+))"));
-  const auto asked = metrics_in_expressions();
+  const auto healthy = all_matches(cases, std::regex(R"(series: '(fencepost_[a-z_]+))"));
+  const auto asked = metrics_of_alerts();
   EXPECT_GE(asked.size(), 30U);
   for (const auto& name : asked) EXPECT_TRUE(healthy.contains(name)) << name;
 }
@@ -81,9 +64,9 @@ TEST(alerts, cover_what_an_operator_must_hear_of) {
 // tests/metrics_test.cpp compares docs/metrics.md with a running node.
 TEST(alerts, use_only_documented_metrics) {
   const auto documented =
-      names_in(read_file(kRoot / "docs/metrics.md"), std::regex(R"(\n\| `([a-z_]+)` \| [a-z]+ \|)"));
+      all_matches(read_file(kRoot / "docs/metrics.md"), std::regex(R"(\n\| `([a-z_]+)` \| [a-z]+ \|)"));
   EXPECT_GT(documented.size(), 50U);
-  const auto asked = names_in(read_file(kRules), std::regex(R"(\b(fencepost_[a-z_]+))"));
+  const auto asked = all_matches(read_file(kRules), std::regex(R"(\b(fencepost_[a-z_]+))"));
   EXPECT_GE(asked.size(), 12U);
   for (const auto& name : asked) EXPECT_TRUE(documented.contains(name)) << name;
 }

@@ -58,12 +58,16 @@ Names labels_in(const std::string& list) {
   return all_matches(list, std::regex(R"(([a-z_]+))"));
 }
 
-// The metric's name without the suffix of a histogram's series.
+bool has_several_series(const Metric& metric) {
+  return metric.type == "histogram" || metric.type == "summary";
+}
+
+// The metric's name without the suffix of a histogram's or summary's series.
 std::string base_name(const std::string& series, const MetricsByName& documented) {
   for (const std::string suffix : {"_bucket", "_sum", "_count"}) {
     if (!series.ends_with(suffix)) continue;
     const auto base = series.substr(0, series.size() - suffix.size());
-    if (const auto found = documented.find(base); found != documented.end() && found->second.type == "histogram") {
+    if (const auto found = documented.find(base); found != documented.end() && has_several_series(found->second)) {
       return base;
     }
   }
@@ -132,7 +136,8 @@ TEST(dashboard, uses_only_metrics_and_labels_of_a_node) {
       used.insert(metric->first);
       auto labels = metric->second.labels;
       labels.insert("instance");
-      EXPECT_EQ(metric->second.type == "histogram", series != metric->first) << "a histogram has no series " << series;
+      EXPECT_EQ(has_several_series(metric->second), series != metric->first) << metric->second.type << ": " << series;
+      EXPECT_FALSE(metric->second.type == "summary" && series.ends_with("_bucket")) << series;
       for (const auto& label : all_matches((*it)[2], std::regex(R"(([a-z_]+)=)"))) {
         EXPECT_TRUE(labels.contains(label)) << label;
       }

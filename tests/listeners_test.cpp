@@ -22,8 +22,10 @@ namespace fencepost::test {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::Not;
 
 class Listeners : public testing::Test {
  protected:
@@ -205,6 +207,7 @@ TEST_F(Listeners, metrics_may_have_an_address_of_their_own) {
   EXPECT_EQ(metrics.status, 200U);
   EXPECT_THAT(metrics.body, HasSubstr("\nfencepost_build_info{"));
   EXPECT_EQ(ask({.url = plain("/metrics")}).code(), "no_such_path");
+  EXPECT_THAT(ask({.url = plain("/")}).body, AllOf(HasSubstr("/readyz"), Not(HasSubstr("/metrics"))));
   EXPECT_EQ(ask({.url = "http://127.0.0.1:" + other + "/api/v1/version"}).code(), "no_such_path");
   EXPECT_EQ(ask({.url = "http://127.0.0.1:" + other + "/livez"}).code(), "no_such_path");
   const auto ended = node_->interrupt();

@@ -127,7 +127,7 @@ TEST_F(Up, shows_a_few_hundred_lines_of_metrics) {
     metrics = ask({.url = fact("url") + "/metrics"}).body;
     return metrics.contains("\nfencepost_transfer_audit_wrong{");
   })) << metrics;
-  EXPECT_LT(std::ranges::count(metrics, '\n'), 900) << metrics;
+  EXPECT_LT(std::ranges::count(metrics, '\n'), 700) << metrics;
 }
 
 TEST_F(Up, commands_use_the_node_of_var_unless_a_flag_or_the_environment_names_another) {

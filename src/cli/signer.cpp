@@ -310,13 +310,13 @@ void add_signer_operation(CLI::App& signer, Run& run, const std::string& name, c
 
 std::string signer_table(const json::array& signers, std::size_t width) {
   TextTable table({"SIGNER",
-                   {"CHAIN", 3},
+                   {"CHAIN", 1},
                    {"LEADER", 5, 12},
                    {"TOKEN", 7},
                    {"NEXT", 4},
                    {"ON CHAIN", 6},
-                   {"BALANCE", 1},
-                   {"OPEN", 2, 12},
+                   {"BALANCE", 2},
+                   {"OPEN", 3, 12},
                    {"OLDEST OPEN (UTC)", 8},
                    {"", 0, 15}});
   for (const auto& signer : signers) {

@@ -27,5 +27,20 @@ TEST(signer, signers_show_their_leader_and_what_is_wrong) {
             "0xcc    1\n");
 }
 
+// A signer is an address on a chain, and its balance is what a newcomer looks for.
+TEST(signer, a_narrow_terminal_shows_chain_and_balance_of_each_signer) {
+  for (const auto* balance : {"9999999950000000000000", "9999999957893212121212"}) {
+    const json::array signers{json::object{{"chainId", 31337},
+                                           {"signer", "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"},
+                                           {"leader", "node1/3b2f2c2a"},
+                                           {"balance", balance},
+                                           {"needsReconcile", false},
+                                           {"counts", json::object{{"ALLOCATED", 2}, {"TRACKING", 14}}}}};
+    const auto table = signer_table(signers, 80);
+    EXPECT_TRUE(table.contains(" CHAIN ")) << table;
+    EXPECT_TRUE(table.contains(" BALANCE")) << table;
+  }
+}
+
 }  // namespace
 }  // namespace fencepost::cli

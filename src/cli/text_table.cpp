@@ -111,6 +111,7 @@ std::vector<TextTable::Shown> TextTable::all_columns() const {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::size_t widest = 0;
     for (const auto& row : rows_) widest = std::max(widest, columns_of(row[i]));
+    if (widest == 0) continue;  // no header and no text: nothing that takes room from others
     const auto least = columns_[i].least_width;
     out.push_back({i, columns_[i].rank, widest, least == 0 ? widest : std::min(least, widest)});
   }

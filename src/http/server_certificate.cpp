@@ -15,11 +15,12 @@ namespace {
 
 using Context = asio::ssl::context;
 
-// Changes when a file is written, replaced, or reached through another symbolic link.
+// Changes when a file is written, replaced, given other permissions, or reached through another symbolic link.
 std::string state_of(const std::string& path) {
   struct stat at{};
   if (::stat(path.c_str(), &at) != 0) return "absent";
-  return fmt::format("{}:{}:{}:{}.{}", at.st_dev, at.st_ino, at.st_size, at.st_mtim.tv_sec, at.st_mtim.tv_nsec);
+  return fmt::format("{}:{}:{}:{}.{}:{}.{}", at.st_dev, at.st_ino, at.st_size, at.st_mtim.tv_sec, at.st_mtim.tv_nsec,
+                     at.st_ctim.tv_sec, at.st_ctim.tv_nsec);
 }
 
 std::string state_of(const CertificateFiles& files) {

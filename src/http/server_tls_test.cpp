@@ -308,6 +308,14 @@ TEST_F(ServerTls, a_certificate_for_another_type_of_key_changes_nothing_until_th
   EXPECT_TRUE(serves(rsa));
 }
 
+// The operator's fix of a key that the node was not allowed to read changes neither the file's bytes nor its mtime.
+TEST_F(ServerTls, a_file_with_new_permissions_is_read_again) {
+  start();
+  fs::permissions(files_.key_path, fs::perms::owner_read);
+  EXPECT_TRUE(counts(metrics_, R"(http_tls_loads_total{result="ok"} 2)"));
+  EXPECT_TRUE(serves(first_));
+}
+
 TEST_F(ServerTls, a_key_of_another_type_fails_the_start_and_is_named) {
   const TestCertificate rsa("localhost", EVP_PKEY_RSA);
   replace(rsa.key_file(), files_.key_path);

@@ -63,13 +63,15 @@ struct Handling {
   std::shared_ptr<Readiness> readiness;
 };
 
-awaitable<Response> index(Request&, Handling) {
-  co_return Response::text(200, fmt::format("Fencepost {}\n\n"
-                                            "/openapi.json    description of the API\n"
-                                            "/api/v1/version  this version\n"
-                                            "/livez /readyz   health\n"
-                                            "/metrics         for Prometheus\n",
-                                            version()));
+awaitable<Response> index(Request&, Handling with) {
+  co_return Response::text(
+      200, fmt::format("Fencepost {}\n\n"
+                       "/openapi.json    description of the API\n"
+                       "/api/v1/version  this version\n"
+                       "/livez /readyz   health\n"
+                       "{}",
+                       version(),
+                       with.parts.metrics_route == MetricsRoute::kNone ? "" : "/metrics         for Prometheus\n"));
 }
 
 awaitable<Response> livez(Request&, Handling) {

@@ -257,7 +257,7 @@ void Pool::give_back(std::shared_ptr<Connection> connection) {
   drained_.cancel();
 }
 
-Metrics::Histogram& Pool::latency_of(const Batch& batch) {
+Metrics::Summary& Pool::latency_of(const Batch& batch) {
   auto& slot = latencies_[batch.entries().front().statement];
   if (slot == nullptr) {
     slot = &metrics_.time_spent("pg_statement_duration_seconds",

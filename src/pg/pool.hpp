@@ -118,7 +118,7 @@ class Pool {
   awaitable<> keep_connected(std::size_t slot);
   void give_back(std::shared_ptr<Connection> connection);
   void refuse_if_full(const Line& line);
-  Metrics::Histogram& latency_of(const Batch& batch);
+  Metrics::Summary& latency_of(const Batch& batch);
 
   Executor executor_;
   Connector& connector_;
@@ -140,7 +140,7 @@ class Pool {
   Metrics::Counter& refused_total_;
   Metrics::Counter& retried_total_;
   Metrics::Gauge& lent_gauge_;
-  std::unordered_map<const Statement*, Metrics::Histogram*> latencies_;
+  std::unordered_map<const Statement*, Metrics::Summary*> latencies_;
 };
 
 }  // namespace fencepost::pg

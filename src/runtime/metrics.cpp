@@ -55,8 +55,13 @@ Metrics::Histogram& Metrics::lifetime(const std::string& name, const std::string
   return histogram(name, help, labels, kLifetimeBuckets);
 }
 
-Metrics::Histogram& Metrics::time_spent(const std::string& name, const std::string& help, const Labels& labels) {
-  return histogram(name, help, labels, {});
+Metrics::Summary& Metrics::time_spent(const std::string& name, const std::string& help, const Labels& labels) {
+  // Without quantiles, the window of time in which they are estimated has no meaning; one bucket is the least memory.
+  return prometheus::BuildSummary()
+      .Name(full_name(name, name.ends_with("_seconds")))
+      .Help(help)
+      .Register(registry_)
+      .Add(labels, Summary::Quantiles{}, std::chrono::minutes(1), 1);
 }
 
 Metrics::Histogram& Metrics::histogram(const std::string& name, const std::string& help, const Labels& labels,

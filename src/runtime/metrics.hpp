@@ -18,6 +18,7 @@
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
+#include <prometheus/summary.h>
 
 namespace fencepost {
 
@@ -27,6 +28,7 @@ class Metrics {
   using Counter = prometheus::Counter;
   using Gauge = prometheus::Gauge;
   using Histogram = prometheus::Histogram;
+  using Summary = prometheus::Summary;
 
   // The same name and labels return the same metric. The first `help` of a name is used. Throws std::invalid_argument
   // for a name that breaks the rules above. Any thread may call.
@@ -36,8 +38,8 @@ class Metrics {
   Histogram& latency(const std::string& name, const std::string& help, const Labels& labels = {});
   // Seconds, from one second to a day.
   Histogram& lifetime(const std::string& name, const std::string& help, const Labels& labels = {});
-  // Seconds, only their sum and count: for what has many sets of labels.
-  Histogram& time_spent(const std::string& name, const std::string& help, const Labels& labels = {});
+  // Seconds, only their sum and count, in two lines: for what has many sets of labels.
+  Summary& time_spent(const std::string& name, const std::string& help, const Labels& labels = {});
   // Removes a gauge whose subject is gone; the reference is then invalid. Any thread may call.
   void remove(const std::string& name, Gauge& gauge);
   // Calls back before each scrape, for values that are cheaper to query than to maintain. The callback runs on the

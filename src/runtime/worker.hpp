@@ -67,7 +67,7 @@ class Worker {
   std::shared_ptr<Alarm> alarm_;
   Metrics::Counter& ok_total_;
   Metrics::Counter& failed_total_;
-  Metrics::Histogram& duration_;
+  Metrics::Summary& duration_;
 };
 
 }  // namespace fencepost

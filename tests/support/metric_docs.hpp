@@ -1,4 +1,5 @@
-// The metrics that docs/metrics.md lists. tests/metrics_test.cpp compares them with a running node.
+// The metrics that docs/metrics.md lists, which tests/metrics_test.cpp compares with a running node, and those that
+// the alerts ask for.
 #pragma once
 
 #include <map>
@@ -43,6 +44,15 @@ inline MetricsByName documented_metrics() {
     metrics[match[1]] = {match[2], all_matches(match[3], label)};
   }
   return metrics;
+}
+
+inline std::set<std::string> metrics_of_alerts() {
+  std::set<std::string> names;
+  const auto rules = read_file(source_dir() / "deploy/prometheus/alerts.yml");
+  for (const auto& expr : all_matches(rules, std::regex(R"(\n        expr:([\s\S]*?)\n        (?:for|labels):)"))) {
+    names.merge(all_matches(expr, std::regex(R"(\b(fencepost_[a-z_]+))")));
+  }
+  return names;
 }
 
 }  // namespace fencepost::test

@@ -92,18 +92,30 @@ export function errorOfAnswer(response: Response, body: string): FencepostError 
 
 /** The error of a `fetch` that failed. */
 export function errorOfFetch(cause: unknown, url: string): FencepostError {
-  const reason = rootOf(cause);
-  const notSent = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"];
-  const code = notSent.includes(reason.code) ? "cannot_connect" : "connection_lost";
-  return new FencepostError({ status: 0, code, detail: `${url}: ${reason.message}`, cause });
+  const reasons = reasonsOf(cause);
+  const code = reasons.every(isBeforeSending) ? "cannot_connect" : "connection_lost";
+  const detail = `${url}: ${String(reasons[0]?.message || cause)}`;
+  return new FencepostError({ status: 0, code, detail, cause });
+}
+
+interface Reason {
+  cause?: unknown;
+  errors?: unknown[];
+  code?: unknown;
+  syscall?: unknown;
+  message?: unknown;
 }
 
 // fetch hides the reason in `cause`; several attempts to connect (IPv6, IPv4) are in `errors`.
-function rootOf(error: unknown): { code: string; message: string } {
-  let at = error as { cause?: unknown; errors?: unknown[]; code?: unknown; message?: unknown };
-  while (at?.cause !== undefined) at = at.cause as typeof at;
-  const first = (at?.errors?.[0] ?? at) as typeof at;
-  return { code: String(at?.code ?? first?.code ?? ""), message: String(at?.message || first?.message || error) };
+function reasonsOf(error: unknown): (Reason | undefined)[] {
+  let at = error as Reason | undefined;
+  while (at?.cause !== undefined) at = at.cause as Reason;
+  return at?.errors?.length ? (at.errors as Reason[]) : [at];
+}
+
+// The code alone does not say it: EHOSTUNREACH and ENETUNREACH also end connections that have carried a request.
+function isBeforeSending(reason: Reason | undefined): boolean {
+  return ["connect", "getaddrinfo"].includes(String(reason?.syscall)) || reason?.code === "UND_ERR_CONNECT_TIMEOUT";
 }
 
 // Fencepost and most proxies send seconds; a date is the other form of the header.

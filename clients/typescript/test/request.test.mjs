@@ -190,6 +190,31 @@ test("a request that was never sent is repeated, whatever it is", async (t) => {
   t.diagnostic(`${codes.length} repetitions`);
 });
 
+test("a lost route counts as not sent only while the connection is made", async () => {
+  const failing = (syscall, code) => ({ syscall, code, message: `${syscall} ${code}` });
+  for (const [reason, code] of [
+    [failing("connect", "EHOSTUNREACH"), "cannot_connect"],
+    [failing("getaddrinfo", "EAI_AGAIN"), "cannot_connect"],
+    [{ errors: [failing("connect", "ENETUNREACH"), failing("connect", "ECONNREFUSED")] }, "cannot_connect"],
+    [{ code: "UND_ERR_CONNECT_TIMEOUT", message: "Connect Timeout Error" }, "cannot_connect"],
+    [failing("read", "EHOSTUNREACH"), "connection_lost"],
+    [failing("write", "ENETUNREACH"), "connection_lost"],
+    [{ errors: [failing("connect", "ECONNREFUSED"), failing("read", "ENETUNREACH")] }, "connection_lost"],
+    [undefined, "connection_lost"],
+  ]) {
+    let sent = 0;
+    const fetch = async () => {
+      ++sent;
+      throw new TypeError("fetch failed", { cause: reason });
+    };
+    const client = new Fencepost({ url: "http://127.0.0.1:1", apiKey: "k", retryForMs: 300, fetch });
+    const error = await failure(client.post("/api/v1/tx/{txId}/cancel", { path: { txId: "1" }, body: { reason: "x" } }));
+    assert.equal(error.code, code, JSON.stringify(reason));
+    assert.equal(error.outcomeUnknown, code === "connection_lost");
+    if (code === "connection_lost") assert.equal(sent, 1, "the request may have arrived");
+  }
+});
+
 test("an aborted request rejects with the reason, also between two attempts", async (t) => {
   const { client } = await serve(t, () => {});
   const request = new AbortController();

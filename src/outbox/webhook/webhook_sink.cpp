@@ -24,7 +24,11 @@ WebhookMetrics::WebhookMetrics(Metrics& metrics)
     : delivered_total(metrics.counter("webhook_requests_total", "Requests to receivers", {{"result", "delivered"}})),
       failed_total(metrics.counter("webhook_requests_total", "Requests to receivers", {{"result", "failed"}})),
       dead_total(metrics.counter("webhook_dead_letters_total", "Events that became dead letters")),
-      latency(metrics.latency("webhook_request_duration_seconds", "Duration of a request to a receiver")) {}
+      metrics_(metrics) {}
+
+Metrics::Histogram& WebhookMetrics::latency() const {
+  return metrics_.latency("webhook_request_duration_seconds", "Duration of a request to a receiver");
+}
 
 awaitable<std::unique_ptr<Sink>> WebhookSink::open(Parts parts, Claim claim) {
   const auto id = Uuid::parse(std::string_view(claim.consumer).substr(kWebhookKind.size() + 1));
@@ -165,7 +169,7 @@ void WebhookSink::log_outcome(const Parcel& parcel, const Outcome& outcome, Back
 awaitable<> WebhookSink::settle(const BacklogChange& change) {
   for (const auto& entry : change.deliveries) {
     (entry.outcome.delivered() ? parts_.metrics.delivered_total : parts_.metrics.failed_total).Increment();
-    parts_.metrics.latency.Observe(std::chrono::duration<double>(entry.outcome.latency).count());
+    parts_.metrics.latency().Observe(std::chrono::duration<double>(entry.outcome.latency).count());
   }
   if (!change.deliveries.empty()) {
     const auto failed = std::ranges::find_if(change.deliveries, [](const auto& e) { return !e.outcome.delivered(); });

@@ -17,7 +17,8 @@
 #define FENCEPOST_AUDIT(done)                                                                                     \
   "audit AS ( INSERT INTO operator_action (chain_id, signer, tx_id, action, reason, actor, node, detail) SELECT " \
   "$2, $3, $5::uuid, $6, $7, $8, $1, $9::jsonb FROM " done " )"
-#define FENCEPOST_WHY "$6 || ' by ' || $8 || ': ' || $7"
+// The reason comes before the actor, an id that tells little where a terminal cuts the line.
+#define FENCEPOST_WHY "$6 || ': ' || $7 || '; by ' || $8"
 // The history of a step, and what consumers are told when it ends TxStuck.
 #define FENCEPOST_HISTORY(done)                                                                                     \
   "logged AS ( INSERT INTO event (subject, type, from_state, to_state, sub_state, node, fencing_token, why, data) " \

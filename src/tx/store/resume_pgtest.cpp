@@ -85,7 +85,7 @@ TEST_F(ResumeStore, what_an_operator_takes_out_of_stuck_is_announced) {
   const OperatorAct act{lease, id, "rebroadcast", "the endpoint is back", "ops"};
   test::with_pool(db.dsn(), {}, [&](pg::Pool& pool) -> awaitable<> {
     EXPECT_EQ(co_await rebroadcast_now(pool, "node-a", act, TxState::kStuck), StepOutcome::kDone);
-    EXPECT_EQ(told(id), "TRACKING: rebroadcast by ops: the endpoint is back");
+    EXPECT_EQ(told(id), "TRACKING: rebroadcast: the endpoint is back; by ops");
     EXPECT_TRUE(watched_anew(id));
     // It is not STUCK now: there is nothing to announce.
     EXPECT_EQ(co_await rebroadcast_now(pool, "node-a", act, TxState::kTracking), StepOutcome::kDone);

@@ -34,9 +34,6 @@ ConfirmationManager::ConfirmationManager(ChainContext& chain)
                                             "Announced lists of confirmations that a reorg replaced",
                                             {{"chain", chain.evm_chain.name()}})),
       violated_total_(finality_violated_total(chain.metrics, chain.evm_chain.name())),
-      create_to_final_(chain.metrics.lifetime("tx_create_to_final_seconds",
-                                              "From the create request to the final state",
-                                              {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
           {.name = "tx_confirmations",
@@ -218,7 +215,7 @@ awaitable<bool> ConfirmationManager::finish_pass(evm::FinalBlock final, bool all
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (outcomes[i] != StepOutcome::kDone) left = true;
       if (outcomes[i] == StepOutcome::kDone && steps[i].ends()) {
-        create_to_final_.Observe(static_cast<double>(stepped[i]->age.count()) / 1000.0);
+        observe_age(stepped[i]->age);
       }
     }
   }
@@ -339,6 +336,15 @@ awaitable<> ConfirmationManager::tell_progress(std::int64_t final_number) {
     co_await chain_.apply(std::move(steps));
   }
   told_head_ = head_hash;
+}
+
+void ConfirmationManager::observe_age(std::chrono::milliseconds age) {
+  if (create_to_final_ == nullptr) {
+    create_to_final_ =
+        &chain_.metrics.lifetime("tx_create_to_final_seconds", "From the create request to the final state",
+                                 {{"chain", chain_.evm_chain.name()}});
+  }
+  create_to_final_->Observe(static_cast<double>(age.count()) / 1000.0);
 }
 
 }  // namespace fencepost::tx

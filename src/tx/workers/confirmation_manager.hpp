@@ -50,11 +50,12 @@ class ConfirmationManager {
   awaitable<Confirming> blocks_of(const MinedTx& tx, const evm::FinalBlock& final);
   std::optional<Step> judge(const MinedTx& tx, const evm::FinalBlock& final, std::optional<bool> canonical,
                             Confirming confirming);
+  void observe_age(std::chrono::milliseconds age);
 
   ChainContext& chain_;
   Metrics::Counter& new_fork_total_;
   Metrics::Counter& violated_total_;
-  Metrics::Histogram& create_to_final_;
+  Metrics::Histogram* create_to_final_ = nullptr;  // made by the first transaction: a chain may have none
   Worker worker_;
   struct Undone {
     std::int64_t above;  // the lowest ancestor of the reorgs

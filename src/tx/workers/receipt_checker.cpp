@@ -50,8 +50,6 @@ ReceiptChecker::ReceiptChecker(ChainContext& chain)
     : chain_(chain),
       checks_(chain.home, "receipt checks", chain.options.confirmations.receipt_workers),
       missing_(chain.evm_chain.name(), chain.metrics),
-      submit_to_mined_(chain.metrics.lifetime("tx_submit_to_mined_seconds", "From the first broadcast to the receipt",
-                                              {{"chain", chain.evm_chain.name()}})),
       worker_(
           chain.home,
           {.name = "tx_receipt_checker",
@@ -241,7 +239,7 @@ awaitable<ReceiptChecker::Found> ReceiptChecker::store_once(Found found, const R
     if (outcomes[k] != StepOutcome::kDone) continue;
     ++done;
     mined.push_back(one.first.lease.key.signer);
-    if (one.first.since_submit) submit_to_mined_.Observe(static_cast<double>(one.first.since_submit->count()) / 1000.0);
+    if (one.first.since_submit) observe_wait(*one.first.since_submit);
   }
   count("found", done);
   chain_.wake_promoter(std::move(mined));
@@ -373,6 +371,14 @@ void ReceiptChecker::count(std::string_view result, std::size_t n) {
       .counter("receipt_check_total", "Receipt lookups, by result",
                {{"chain", chain_.evm_chain.name()}, {"result", std::string(result)}})
       .Increment(static_cast<double>(n));
+}
+
+void ReceiptChecker::observe_wait(std::chrono::milliseconds since_submit) {
+  if (submit_to_mined_ == nullptr) {
+    submit_to_mined_ = &chain_.metrics.lifetime("tx_submit_to_mined_seconds", "From the first broadcast to the receipt",
+                                                {{"chain", chain_.evm_chain.name()}});
+  }
+  submit_to_mined_->Observe(static_cast<double>(since_submit.count()) / 1000.0);
 }
 
 }  // namespace fencepost::tx

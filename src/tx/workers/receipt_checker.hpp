@@ -69,13 +69,14 @@ class ReceiptChecker {
   // Returns the matches whose transaction another writer changed first; they were not stored.
   awaitable<Found> store_once(Found found, const RevertReasons& reasons);
   void count(std::string_view result, std::size_t n);
+  void observe_wait(std::chrono::milliseconds since_submit);
 
   ChainContext& chain_;
   std::optional<std::chrono::steady_clock::time_point> missed_since_;
   TaskGroup checks_;
   MissingReceipts missing_;
   std::vector<ListedTx> ended_;  // in blocks, although they had ended unmined, and not reported yet
-  Metrics::Histogram& submit_to_mined_;
+  Metrics::Histogram* submit_to_mined_ = nullptr;  // made by the first receipt: a chain may have no transactions
   Worker worker_;
 };
 
