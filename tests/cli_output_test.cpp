@@ -13,6 +13,7 @@
 #include "tests/support/fencepost.hpp"
 #include "tests/support/postgres.hpp"
 #include "tests/support/source_dir.hpp"
+#include "tests/support/temp_dir.hpp"
 #include "tests/support/terminal.hpp"
 
 namespace fencepost::test {
@@ -26,6 +27,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
+
+constexpr auto kNoDatabase = "host=127.0.0.1 port=1";
 
 TEST(cli_output, a_mistyped_command_is_named_with_the_nearest) {
   const auto bogus = fencepost({"bogus"});
@@ -77,6 +80,8 @@ TEST(cli_output, with_json_an_error_is_one_document_on_stderr) {
        {"tx", "send", "--signer", "0x", "--json", "--request-id", "r", "--url", "http://127.0.0.1:1", "--api-key",
         "x"}},
       {5, "no_config_file", {"apikey", "list", "--json", "--config", "/nowhere.yaml"}},
+      {6, "database_unavailable", {"apikey", "list", "--json", "--dsn", kNoDatabase}},
+      {6, "database_unavailable", {"migrate", "--json", "--dsn", kNoDatabase}},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(fmt::format("fencepost {}", fmt::join(c.arguments, " ")));
@@ -91,6 +96,37 @@ TEST(cli_output, with_json_an_error_is_one_document_on_stderr) {
   }
 }
 
+TEST(cli_output, an_unreachable_database_is_reported_once_with_the_cause) {
+  const auto failed = fencepost({"apikey", "list", "--dsn", kNoDatabase});
+  EXPECT_EQ(failed.status.code, 6);
+  EXPECT_THAT(failed.err, AllOf(StartsWith("fencepost: the database cannot be reached\n"), HasSubstr("\n  cause: "),
+                                HasSubstr("Connection refused"), HasSubstr("\n  database from: --dsn\n")));
+}
+
+TEST(cli_output, a_short_flag_that_does_not_exist_is_named) {
+  EXPECT_THAT(fencepost({"-v"}).err, StartsWith("fencepost: there is no flag \"-v\" of fencepost\n"));
+  EXPECT_THAT(fencepost({"tx", "send", "-x"}).err, HasSubstr("there is no flag \"-x\" of fencepost tx send\n"));
+}
+
+TEST(cli_output, a_list_of_mails_that_is_cut_says_so) {
+  const TempDir dir("mails");
+  for (const auto* name : {"1", "2"}) {
+    std::ofstream(dir / (std::string(name) + ".eml"))
+        << "Message-ID: <" << name << ".x@example.org>\r\nTo: a@example.org\r\n"
+        << "Content-Type: multipart/alternative; boundary=\"b\"\r\n\r\n--b\r\n\r\ntext\r\n--b--\r\n";
+  }
+  const auto list = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"mail", "list", "--dir", dir.path().string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return fencepost(arguments);
+  };
+  EXPECT_THAT(list({"--limit", "1"}).out, testing::EndsWith("\nthere are more: raise --limit\n"));
+  const auto for_scripts = list({"--limit", "1", "--json"});
+  EXPECT_EQ(json::parse(for_scripts.out).at("items").as_array().size(), 1U);
+  EXPECT_EQ(for_scripts.err, "{\"notice\":\"there are more: raise --limit\"}\n");
+  EXPECT_THAT(list({"--json"}).err, IsEmpty());
+}
+
 TEST(cli_output, with_json_a_notice_is_a_document_too) {
   const auto failed =
       fencepost({"tx", "send", "--signer", "0x", "--json", "--url", "http://127.0.0.1:1", "--api-key", "x"});
@@ -102,7 +138,12 @@ TEST(cli_output, with_json_a_notice_is_a_document_too) {
 
 class CliApikey : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_EQ(run({"migrate"}).status.code, 0); }
+  void SetUp() override {
+    const auto migrated = run({"migrate", "--json"});
+    ASSERT_EQ(migrated.status.code, 0);
+    EXPECT_GT(json::parse(migrated.out).at("applied").as_array().size(), 1U);
+    EXPECT_THAT(migrated.err, IsEmpty());
+  }
 
   Finished run(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--dsn", db_.dsn()});
@@ -137,7 +178,21 @@ TEST_F(CliApikey, the_list_shows_what_limits_a_key) {
     EXPECT_EQ(terminal.end(), 0);
     EXPECT_LE(terminal.widest_line(), width) << terminal.screen();
     EXPECT_THAT(terminal.screen(), AllOf(HasSubstr("KEY ID"), HasSubstr("active")));
+    EXPECT_THAT(terminal.screen(), HasSubstr("  signer")) << "a key that is bound must not look unrestricted";
   }
+}
+
+TEST_F(CliApikey, the_documents_of_create_list_and_revoke_agree) {
+  const auto made = json::parse(run({"apikey", "create", "--json", "--label", "a", "--scope", "admin"}).out);
+  const auto listed = json::parse(run({"apikey", "list", "--json"}).out).at("items").at(0);
+  EXPECT_EQ(made.at("keyId"), listed.at("keyId"));
+  EXPECT_EQ(made.at("createdAt"), listed.at("createdAt"));
+  const std::string id(made.at("keyId").as_string());
+  const auto revoked = run({"apikey", "revoke", "--json", id});
+  EXPECT_EQ(json::parse(revoked.out), json::value({{"keyId", id}}));
+  const auto again = run({"apikey", "revoke", "--json", id});
+  EXPECT_EQ(again.status.code, 5);
+  EXPECT_EQ(json::parse(again.err).at("code").as_string(), "no_such_key");
 }
 
 // The command line reads FENCEPOST_API_KEY, so an example that sends another variable does not work when pasted.

@@ -166,6 +166,9 @@ TEST_F(CliTimelock, what_was_ready_long_ago_does_not_crowd_out_what_comes_next) 
   for (const auto* limit : {"1", "2", "3", "4"}) {
     EXPECT_THAT(out_of({"flows", "--upcoming", "--limit", limit}), HasSubstr("there are more: raise --limit\n"))
         << limit;
+    const auto for_scripts = run({"flows", "--upcoming", "--limit", limit, "--json"});
+    EXPECT_TRUE(json::parse(for_scripts.out).at("nextCursor").is_null()) << "no cursor leads on in this order";
+    EXPECT_EQ(for_scripts.err, "{\"notice\":\"there are more: raise --limit\"}\n") << limit;
   }
   EXPECT_THAT(out_of({"flows", "--upcoming", "--limit", "5"}), Not(HasSubstr("there are more")));
 }

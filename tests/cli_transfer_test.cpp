@@ -40,10 +40,12 @@ class CliTransfer : public testing::Test {
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
+  std::vector<std::string> api() const { return {"FENCEPOST_URL=" + url(), "FENCEPOST_API_KEY=" + key_}; }
+
   Finished run(const std::vector<std::string>& arguments) {
     std::vector<std::string> all{"transfer"};
     all.insert(all.end(), arguments.begin(), arguments.end());
-    return fencepost(all, {"FENCEPOST_URL=" + url(), "FENCEPOST_API_KEY=" + key_});
+    return fencepost(all, api());
   }
   // Returns the output of a command that must succeed.
   std::string out_of(const std::vector<std::string>& arguments) {
@@ -198,13 +200,27 @@ TEST_F(CliTransfer, a_pool_transfer_is_listed_watched_and_cancelled) {
   EXPECT_EQ(out_of({"list", "--guild", "7", "--status", "completed"}), "no transfers\n");
   const auto early = run({"watch", id, "--timeout", "100ms"});
   EXPECT_EQ(early.status.code, 4) << early.err;
-  EXPECT_THAT(early.out, HasSubstr("  checking   retry "));
+  EXPECT_THAT(early.out, HasSubstr("  checking   balance failed, "));
   EXPECT_THAT(early.err, ContainsRegex("the transfer goes on. Look again:\n.* transfer watch " + id + "\n"));
+
+  RunningFencepost watching({"transfer", "watch", id, "--json"}, dir_ / "watch", api());
+  ASSERT_TRUE(eventually([&] { return watching.output().contains("\"checking\""); })) << watching.output();
+  watching.interrupt();
+  const auto seen = watching.output();
+  const auto interrupted = json::parse(seen.substr(seen.rfind('\n', seen.size() - 2) + 1));
+  EXPECT_EQ(interrupted.at("code").as_string(), "interrupted") << seen;
+  EXPECT_EQ(interrupted.at("exitCode").as_int64(), 130);
+  EXPECT_THAT(std::string(interrupted.at("message").as_string()),
+              ContainsRegex("^Stopped watching; the transfer goes on. Look again:\n.* transfer watch " + id + "$"));
 
   EXPECT_EQ(fact(out_of({"cancel", id}), "status"), "rejected");
   const auto watched = run({"watch", id});
   EXPECT_EQ(watched.status.code, 3);
   EXPECT_THAT(watched.out, HasSubstr("  rejected   transfer_cancelled\n"));
+  const auto for_scripts = run({"watch", id, "--json"});
+  EXPECT_EQ(for_scripts.status.code, 3);
+  EXPECT_EQ(json::parse(for_scripts.out).at("deniedReason").as_string(), "transfer_cancelled");
+  EXPECT_THAT(for_scripts.err, IsEmpty()) << "a rejection is a result, not an error of the command";
   const auto again = run({"cancel", id});
   EXPECT_EQ(again.status.code, 1);
   EXPECT_THAT(again.err, HasSubstr("not_cancellable"));

@@ -237,6 +237,18 @@ TEST(cli_tx, a_watch_that_ends_early_says_that_the_work_goes_on_and_how_to_look_
   EXPECT_EQ(error.at("exitCode").as_int64(), 4);
 }
 
+TEST(cli_tx, ctrl_c_while_send_waits_says_that_the_transaction_goes_on) {
+  TxCluster cluster({.anvil = {"--no-mining"}});
+  auto command = with(send("left alone"), {"--wait", "confirmed"});
+  command.insert(command.begin(), fencepost_program());
+  Terminal terminal(command, api_of(cluster));
+  ASSERT_TRUE(terminal.shows("TRACKING")) << terminal.screen();
+  terminal.type("\x03");
+  EXPECT_TRUE(terminal.shows("Stopped watching; the transaction goes on. Look again:")) << terminal.screen();
+  EXPECT_TRUE(terminal.shows("tx watch " + cluster.sql("SELECT tx_id FROM tx_view"))) << terminal.screen();
+  EXPECT_EQ(terminal.end(), -1);
+}
+
 TEST(cli_tx, on_a_terminal_no_line_is_wider_than_its_columns) {
   TxCluster cluster;
   const auto sent =

@@ -104,6 +104,8 @@ TEST(events, a_key_sees_only_its_signers_and_its_scopes) {
   EXPECT_EQ(refused("", key_with(cluster, {"--scope", "tx:write"})), "insufficient_scope");
   EXPECT_EQ(refused("?type=Nonsense", restricted), "invalid_parameter");
   EXPECT_EQ(refused("?lastEventId=999999999", restricted), "unknown_event_id");
+  const auto padded = ask({.url = cluster.node(0).url("/api/v1/events?lastEventId=007"), .key = restricted});
+  EXPECT_EQ(padded.json().at("parameter").as_string(), "lastEventId") << padded.body;
   EXPECT_EQ(refused("", ""), "no_api_key");
 }
 

@@ -200,6 +200,18 @@ TEST(tx_chain, a_transaction_that_the_pool_dropped_is_sent_again_with_the_same_b
   EXPECT_GE(cluster.node(0).metric("tx_resubmit_total"), 1);
 }
 
+TEST(tx_chain, the_answer_to_a_later_broadcast_is_the_attempts_message_until_one_is_accepted) {
+  TxCluster cluster({.settings = {.resubmit_interval = 500ms}, .anvil = {"--no-mining"}, .rewritten = true});
+  const auto id = cluster.create(0, transfer(signer(0), "d", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  cluster.chain_rewriter(0).answer_error("eth_sendRawTransaction", -32603, "the pool is full of cats");
+  const std::string kAttempt = "SELECT outcome || ': ' || coalesce(message, '') FROM tx_attempt";
+  EXPECT_TRUE(cluster.sql_becomes(kAttempt, "unknown: the pool is full of cats")) << cluster.describe();
+  EXPECT_EQ(cluster.column(id, "error_message"), "the pool is full of cats");
+  cluster.chain_rewriter(0).pass_all();
+  EXPECT_TRUE(cluster.sql_becomes(kAttempt, "accepted: ")) << cluster.describe();
+}
+
 TEST(tx_chain, with_resubmission_disabled_only_an_operator_sends_again) {
   TxCluster cluster({.settings = {.resubmit_interval = 500ms, .resubmit = false}, .anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "d", 1));

@@ -189,6 +189,19 @@ TEST(tx_operator, filling_a_lost_nonce_unblocks_the_transactions_behind_it) {
             "fill_nonce: it was lost 0");
 }
 
+TEST(tx_operator, there_is_nothing_to_accept_while_the_chain_and_the_cursor_agree) {
+  TxCluster cluster(by_hand());
+  const auto id = cluster.create(0, transfer(signer(0), "mine", 1));
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  const auto before = cluster.sql("SELECT next_nonce FROM signer_nonce_cursor");
+  const auto refused =
+      cluster.post(0, "/api/v1/signers/" + signer(0) + "/accept-reconcile", {{"reason", "to be sure"}});
+  EXPECT_EQ(refused.status, 409U) << refused.body;
+  EXPECT_EQ(refused.code(), "nothing_to_reconcile");
+  EXPECT_EQ(cluster.sql("SELECT next_nonce FROM signer_nonce_cursor"), before);
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM operator_action"), "0");
+}
+
 TEST(tx_operator, a_nonce_lost_after_an_accepted_reconcile_can_be_filled) {
   TxCluster cluster(by_hand());
   const auto first = cluster.create(0, transfer(signer(0), "first", 1));

@@ -188,6 +188,44 @@ TEST(tx_orphans, a_node_that_cannot_forward_names_the_node_that_has_the_key) {
   EXPECT_FALSE(refused.header("Retry-After").empty());
 }
 
+TEST(tx_orphans, an_error_names_a_node_without_a_url_by_its_id_alone) {
+  TxCluster cluster({.nodes = 2, .settings = {.forwarding = false}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, transfer(signer(0), "a", 1));
+  const auto leader = cluster.sql("SELECT owner_node FROM signer_lease");
+  cluster.sql(R"(
+    CREATE FUNCTION no_url() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN NEW.advertise_url := ''; RETURN NEW; END $$)");
+  cluster.sql("CREATE TRIGGER no_url BEFORE INSERT OR UPDATE ON cluster_node FOR EACH ROW EXECUTE FUNCTION no_url()");
+  cluster.sql("UPDATE cluster_node SET version = version RETURNING 1");
+  const auto refused = cluster.post(1, "/api/v1/tx/" + id + "/rebroadcast", {{"reason", "test"}});
+  EXPECT_EQ(refused.code(), "not_leader") << refused.body;
+  EXPECT_EQ(refused.json().at("node").as_string(), leader);
+  EXPECT_FALSE(refused.json().as_object().contains("leader")) << refused.body;
+}
+
+// The second node has another chain only.
+TEST(tx_orphans, a_create_for_a_chain_that_only_another_node_has_reaches_it) {
+  TxCluster cluster({.nodes = 2});
+  const Anvil other({"--chain-id", "999"});
+  const auto serve_other = [&](bool forwarding) {
+    cluster.node(1).stop();
+    cluster.node(1).configure({.forwarding = forwarding, .chain_id = 999}, other.url());
+    cluster.node(1).start();
+  };
+  serve_other(true);
+  const auto forwarded = ask(cluster.create_ask(1, on_chain(transfer(signer(0), "a", 1), 31337)));
+  EXPECT_EQ(forwarded.status, 202U) << forwarded.body;
+  EXPECT_EQ(cluster.leader_of(signer(0)), 0U);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  EXPECT_EQ(ask(cluster.create_ask(1, on_chain(transfer(signer(0), "b", 1), 5))).code(), "unknown_chain");
+
+  serve_other(false);
+  const auto refused = ask(cluster.create_ask(1, on_chain(transfer(signer(0), "c", 1), 31337)));
+  EXPECT_EQ(refused.status, 409U) << refused.body;
+  EXPECT_EQ(refused.code(), "not_leader");
+  EXPECT_EQ(refused.json().at("leader").as_string(), cluster.node(0).url(""));
+}
+
 TEST(tx_orphans, open_work_on_a_removed_chain_is_named_and_its_requests_are_answered) {
   TxCluster cluster({.anvil = {"--no-mining"}});
   const auto id = cluster.create(0, transfer(signer(0), "a", 1));

@@ -153,6 +153,30 @@ TEST(tx_reorg, what_a_node_remembers_of_its_broadcasts_does_not_mislead_it_after
   EXPECT_EQ(cluster.sql("SELECT count(*) FROM outbox WHERE type = 'TxConfirmed'"), "2");
 }
 
+// Init code that reverts in block 1 and succeeds in any later block.
+TEST(tx_reorg, a_transaction_that_reverted_only_in_an_undone_block_ends_without_a_revert_reason) {
+  TxCluster cluster({.settings = {.confirmations = "3"}, .anvil = {"--no-mining"}});
+  const auto id = cluster.create(0, {{"signer", signer(0)},
+                                     {"requestId", "r"},
+                                     {"payload", {{"data", "0x43600211600857005b600080fd"}, {"gas", 100'000}}}});
+  ASSERT_TRUE(cluster.becomes(id, "state", "TRACKING")) << cluster.describe();
+  cluster.mine(1);
+  ASSERT_TRUE(cluster.becomes(id, "coalesce(sub_state, '') || ' ' || (error_message IS NULL)::text", "mined false"))
+      << cluster.describe();
+  const std::string kMessage = "SELECT coalesce(message, 'none') FROM tx_attempt";
+  EXPECT_NE(cluster.sql(kMessage), "none");
+
+  cluster.reorg(1);
+  ASSERT_TRUE(cluster.becomes(id, "coalesce(receipt_hash, '')", "")) << cluster.describe();
+  EXPECT_EQ(cluster.sql(kMessage), "none");
+  ASSERT_TRUE(is_back(cluster, id)) << cluster.describe();
+  cluster.mine(4);
+  ASSERT_TRUE(cluster.all_confirmed()) << cluster.describe();
+  const auto attempt = cluster.get(0, "/api/v1/tx/" + id).json().at("attempts").at(0);
+  EXPECT_EQ(attempt.at("outcome").as_string(), "accepted");
+  EXPECT_TRUE(attempt.at("message").is_null()) << attempt;
+}
+
 // Usually the search of a new block finds the transaction. Here the block comes while no node leads the signer, so the
 // worker that checks stuck transactions finds it later.
 TEST(tx_reorg, the_check_of_stuck_transactions_announces_a_new_list_after_a_reorg) {

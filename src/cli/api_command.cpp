@@ -83,6 +83,7 @@ void print_list(const ItemList& list, bool as_json, std::string_view none,
                 std::string (*table)(const json::array&, std::size_t width)) {
   if (as_json) {
     print_json(json_list(list.items, list.next_cursor.empty() ? json::value(nullptr) : json::value(list.next_cursor)));
+    if (list.more) print_notice(kMoreWithoutCursor);
   } else if (list.items.empty()) {
     fmt::print("{}\n", none);
   } else {
@@ -90,7 +91,7 @@ void print_list(const ItemList& list, bool as_json, std::string_view none,
     if (!list.next_cursor.empty()) {
       fmt::print("there are more: raise --limit, give --all, or go on with --cursor {}\n", printable(list.next_cursor));
     } else if (list.more) {
-      fmt::print("there are more: raise --limit\n");
+      fmt::print("{}\n", kMoreWithoutCursor);
     }
   }
 }

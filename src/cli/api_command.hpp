@@ -55,14 +55,15 @@ struct PageFlags {
   std::string cursor = {};  // of an earlier list: begin after it; empty: at the beginning
   bool all = false;
 };
+inline constexpr auto kMoreWithoutCursor = "there are more: raise --limit";
 inline constexpr std::size_t kMostOfAll = 1'000'000;  // items of --all: they are held in memory
 
 // Reads page after page, up to the limit. `target` returns the path of a page, given its size and its cursor (empty:
 // the first page).
 Result<ItemList> read_pages(Api& api, const PageFlags& page,
                             const std::function<std::string(std::size_t limit, const std::string& cursor)>& target);
-// Prints JSON, {"items": […], "nextCursor": …}; or text: `none` for an empty list, otherwise a table and, if there are
-// more items, a line that says how to get them.
+// Prints JSON, {"items": […], "nextCursor": …}, and a notice if there are more items without a cursor; or text: `none`
+// for an empty list, otherwise a table and, if there are more items, a line that says how to get them.
 void print_list(const ItemList& list, bool as_json, std::string_view none,
                 std::string (*table)(const boost::json::array&, std::size_t width));
 

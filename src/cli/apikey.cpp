@@ -48,6 +48,7 @@ struct KeyListFlags {
 struct KeyRevokeFlags {
   ConfigFlags config;
   std::string key_id;
+  bool json = false;
 };
 
 std::optional<std::vector<std::string>> unless_empty(const std::vector<std::string>& list) {
@@ -114,11 +115,11 @@ void print_keys(const std::vector<ApiKey>& keys) {
   const auto now = SystemClock().now();
   TextTable table({"KEY ID",
                    "STATUS",
-                   {"LABEL", 1, 10},
-                   {"LAST USED (UTC)", 5},
-                   {"EXPIRES (UTC)", 4},
-                   {"SCOPES", 2, 12},
-                   {"LIMITS", 3, 14}});
+                   {"LABEL", 1, 9},
+                   {"LAST USED (UTC)", 4},
+                   {"EXPIRES (UTC)", 3},
+                   {"SCOPES", 2, 8},
+                   {"LIMITS", 0, 9}});  // without it, a bound key would look unrestricted
   for (const auto& key : keys) {
     table.add({key.key_id.to_string(), status_of(key, now), key.label, time_or(key.last_used_at, "never"),
                time_or(key.expires_at, "never"), fmt::format("{}", fmt::join(key.scopes, " ")), limits_of(key)});
@@ -126,10 +127,9 @@ void print_keys(const std::vector<ApiKey>& keys) {
   fmt::print("{}", table.text(terminal_columns()));
 }
 
-awaitable<bool> insert_key(pg::Pool& pool, const ApiKey& key) {
+awaitable<TimePoint> insert_key(pg::Pool& pool, const ApiKey& key) {
   ApiKeyStore store(pool);
-  co_await store.insert(key);
-  co_return true;
+  co_return co_await store.insert(key);
 }
 
 awaitable<std::vector<ApiKey>> list_keys_in(pg::Pool& pool) {
@@ -170,7 +170,7 @@ int create_key(const KeyCreateFlags& flags) {
   if (!inserted) return report(inserted.error());
   if (flags.json) {
     auto out = key_json(made->key);
-    out["createdAt"] = time_json(clock.now());
+    out["createdAt"] = time_json(*inserted);
     out["key"] = made->text.reveal();
     fmt::print("{}\n", json::serialize(out));
   } else {
@@ -205,7 +205,11 @@ int revoke_key(const KeyRevokeFlags& flags) {
   });
   if (!revoked) return report(revoked.error());
   if (!*revoked) return report(not_found("no_such_key", "no active key has this id"));
-  fmt::print("revoked {}\n", flags.key_id);
+  if (flags.json) {
+    print_json(json::object{{"keyId", id->to_string()}});
+  } else {
+    fmt::print("revoked {}\n", flags.key_id);
+  }
   return kExitDone;
 }
 
@@ -239,6 +243,7 @@ void add_apikey(CLI::App& noun, Run& run) {
       add_verb<KeyRevokeFlags>(noun, run, "revoke", "Revoke a key, immediately and permanently", revoke_key);
   add_config_flags(revoke.command, revoke.flags->config);
   revoke.command.add_option("key-id", revoke.flags->key_id, "Id of the key, as shown by list")->required();
+  add_json_flag(revoke.command, revoke.flags->json);
 }
 
 }  // namespace fencepost::cli

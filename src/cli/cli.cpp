@@ -89,6 +89,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return refuse(app, e, arguments);
   }
+  // A node logs. Any other command reports what matters itself, on stderr, which may be for scripts.
+  const bool is_node = app.got_subcommand("up") || app.got_subcommand("serve");
+  if (!is_node) log::set_level(log::Level::kOff);
   int code = kExitFailed;
   try {
     code = action();

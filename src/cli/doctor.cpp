@@ -11,8 +11,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "runtime/log.hpp"
-
 #include "cli/database.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/text_table.hpp"
@@ -40,18 +38,6 @@ struct DoctorFlags {
 constexpr auto kRpcTimeout = 5s;
 constexpr auto kAuditTimeout = 5s;
 constexpr auto kShowWaitingAfter = 300ms;
-
-// Silences the log: the probes log errors that are printed here as findings.
-class Quiet {
- public:
-  Quiet() { log::set_level(log::Level::kOff); }
-  ~Quiet() { log::set_level(before_); }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
-
- private:
-  log::Level before_ = log::level();
-};
 
 // Prints each line as soon as its finding is known; JSON is printed once, at the end.
 class FindingsReport {
@@ -160,7 +146,6 @@ Findings config_findings(const Result<DatabaseChoice>& choice, const Result<Conf
 }
 
 int run_doctor(const DoctorFlags& flags) {
-  const Quiet quiet;
   ::signal(SIGPIPE, SIG_IGN);
   const auto choice = find_database(flags.config, KeyFiles::kOpened);
   const auto config = choice ? Result<Config>(choice->config) : fail(choice.error());

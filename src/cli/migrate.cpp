@@ -1,10 +1,14 @@
 // `fencepost migrate`: brings the database's schema up to date, and adds the coming months of the event log.
 #include <fmt/format.h>
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
 #include "node/database_session.hpp"
 #include "outbox/event_partitions.hpp"
 #include "pg/migrations.hpp"
 
+#include "cli/api_command.hpp"
 #include "cli/database.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/verb.hpp"
@@ -25,8 +29,13 @@ awaitable<Result<std::vector<std::string>>> migrate_and_add_months(pg::Connector
   co_return applied;
 }
 
-int migrate(const ConfigFlags& flags) {
-  const auto database = need_database(flags);
+struct MigrateFlags {
+  ConfigFlags config;
+  bool json = false;
+};
+
+int migrate(const MigrateFlags& flags) {
+  const auto database = need_database(flags.config);
   if (!database) return report(database.error());
   const auto outcome = at_database(*database, [&] {
     pg::Connector connector(session_options(database->config));
@@ -35,6 +44,10 @@ int migrate(const ConfigFlags& flags) {
   if (!outcome) return report(outcome.error());
   const auto& applied = *outcome;
   if (!applied) return report(naming(*database, applied.error()));
+  if (flags.json) {
+    print_json(boost::json::object{{"applied", boost::json::array(applied->begin(), applied->end())}});
+    return kExitDone;
+  }
   for (const auto& name : *applied) fmt::print("applied {}\n", name);
   if (applied->empty()) fmt::print("nothing to do: the schema is current\n");
   return kExitDone;
@@ -43,7 +56,9 @@ int migrate(const ConfigFlags& flags) {
 }  // namespace
 
 void add_migrate(CLI::App& noun, Run& run) {
-  add_config_flags(noun, *on_parsed<ConfigFlags>(noun, run, migrate));
+  const auto flags = on_parsed<MigrateFlags>(noun, run, migrate);
+  add_config_flags(noun, flags->config);
+  add_json_flag(noun, flags->json);
 }
 
 }  // namespace fencepost::cli

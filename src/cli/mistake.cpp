@@ -48,13 +48,21 @@ std::string unknown_command(const CLI::App& app, const std::string& path, const 
                      did_you_mean(word, views(names)), path, choices(app));
 }
 
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 std::optional<std::string> unknown_flag(const CLI::App& command, const std::string& path,
                                         std::span<const std::string> arguments) {
   const auto flags = flags_of(command);
   for (const auto& argument : arguments) {
     if (argument == "--") break;
     const auto flag = argument.substr(0, argument.find('='));
-    if (!flag.starts_with("--") || command.get_option_no_throw(flag) != nullptr) continue;
+    const bool is_long = flag.starts_with("--");
+    const bool is_short = !is_long && flag.size() > 1 && flag[0] == '-' && is_letter(flag[1]);  // not -5
+    if (!is_long && !is_short) continue;
+    // A short flag may have its value right behind it.
+    if (command.get_option_no_throw(is_long ? flag : flag.substr(0, 2)) != nullptr) continue;
     return fmt::format("there is no flag {} of {}{}", quote(flag), path, did_you_mean(flag, views(flags)));
   }
   return std::nullopt;

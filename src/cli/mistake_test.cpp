@@ -47,6 +47,9 @@ TEST_F(Mistake, a_flag_that_does_not_exist_is_named_with_the_nearest) {
             "there is no flag \"--singer\" of fencepost tx send; did you mean \"--signer\"?");
   EXPECT_EQ(explained({"serve", "--config", "x", "--zebra"}), "there is no flag \"--zebra\" of fencepost serve");
   EXPECT_EQ(explained({"--config", "x"}), "there is no flag \"--config\" of fencepost");
+  EXPECT_EQ(explained({"-v"}), "there is no flag \"-v\" of fencepost");
+  EXPECT_EQ(explained({"tx", "send", "-x", "1"}), "there is no flag \"-x\" of fencepost tx send");
+  EXPECT_EQ(explained({"tx", "send", "-s0x1", "-5", "-"}), "(nothing)") << "-5 is a value";
 }
 
 TEST_F(Mistake, a_bad_value_is_left_to_the_parser) {

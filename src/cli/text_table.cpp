@@ -1,6 +1,7 @@
 #include "cli/text_table.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <sys/ioctl.h>
@@ -13,8 +14,37 @@ namespace {
 
 constexpr std::size_t kMaxText = 1 << 20;
 
-bool begins_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+// East Asian Width W and F of Unicode, in blocks.
+constexpr Range kWide[] = {{0x1100, 0x115F},   {0x231A, 0x231B},   {0x23E9, 0x23EC},   {0x2E80, 0x303E},
+                           {0x3041, 0xA4CF},   {0xA960, 0xA97C},   {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},
+                           {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F},
+                           {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x1FA70, 0x1FAFF}, {0x20000, 0x3FFFD}};
+constexpr Range kCombining[] = {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},
+                                {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}};
+
+bool is_in(std::span<const Range> ranges, char32_t c) {
+  return std::ranges::any_of(ranges, [c](const Range& range) { return range.first <= c && c <= range.last; });
+}
+
+// The bytes and columns of the character at `at`. Requires: at < text.size(). Text that is not UTF-8 is measured, too.
+struct Character {
+  std::size_t bytes = 1;
+  std::size_t columns = 1;
+};
+Character character_at(std::string_view text, std::size_t at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  Character out;
+  char32_t code = first < 0xC0 ? first : first < 0xE0 ? first & 0x1F : first < 0xF0 ? first & 0x0F : first & 0x07;
+  while (at + out.bytes < text.size() && (static_cast<unsigned char>(text[at + out.bytes]) & 0xC0) == 0x80) {
+    code = (code << 6) | (static_cast<unsigned char>(text[at + out.bytes++]) & 0x3F);
+  }
+  if (is_in(kWide, code)) out.columns = 2;
+  if (is_in(kCombining, code)) out.columns = 0;
+  return out;
 }
 
 void pad(std::string& line, std::string_view cell, std::size_t width) {
@@ -28,7 +58,13 @@ constexpr std::size_t kNarrowestColumn = 4;  // keeps three characters and the s
 }  // namespace
 
 std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+  std::size_t columns = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto character = character_at(text, at);
+    columns += character.columns;
+    at += character.bytes;
+  }
+  return columns;
 }
 
 std::string printable(std::string_view text) {
@@ -37,10 +73,13 @@ std::string printable(std::string_view text) {
 
 std::string shortened(std::string_view text, std::size_t columns) {
   if (columns_of(text) <= columns) return std::string(text);
-  std::size_t kept = 0;
+  std::size_t taken = 1;  // by the sign of a cut
   std::size_t end = 0;
-  for (; end < text.size(); ++end) {
-    if (begins_character(text[end]) && ++kept == columns) break;
+  while (end < text.size()) {
+    const auto character = character_at(text, end);
+    taken += character.columns;
+    if (taken > columns) break;
+    end += character.bytes;
   }
   return std::string(text.substr(0, end)) + "…";
 }

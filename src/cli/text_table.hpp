@@ -13,10 +13,10 @@ namespace fencepost::cli {
 // becomes U+FFFD.
 std::string printable(std::string_view text);
 
-// The columns that the text takes: its characters, each of which is one column wide here.
+// The columns that the text takes: two for a wide character such as 漢, none for a combining one.
 std::size_t columns_of(std::string_view text);
 
-// At most `columns` characters; "…" stands for the rest.
+// At most `columns` columns; "…" stands for the rest.
 std::string shortened(std::string_view text, std::size_t columns);
 
 // "0x70997970…79c8"; shorter text stays unchanged.

@@ -70,6 +70,21 @@ TEST(text_table, characters_count_not_bytes) {
             "abcd  y\n");
 }
 
+TEST(text_table, a_wide_character_takes_two_columns) {
+  EXPECT_EQ(columns_of("漢字"), 4U);
+  EXPECT_EQ(columns_of("e\u0301"), 1U) << "a combining accent";
+  EXPECT_EQ(columns_of("\xff\x80"), 1U);
+  EXPECT_EQ(shortened("漢字漢字", 5), "漢字…");
+  EXPECT_EQ(shortened("漢字漢字", 4), "漢…") << "half a character does not fit";
+  TextTable table({"A", "B"});
+  table.add({"漢字", "x"});
+  table.add({"abcd", "y"});
+  EXPECT_EQ(table.text(),
+            "A     B\n"
+            "漢字  x\n"
+            "abcd  y\n");
+}
+
 TEST(text_table, control_characters_are_removed) {
   EXPECT_EQ(printable("a\x1b[2Jb\n\x7f"), "a [2Jb  ");
   EXPECT_EQ(printable("a\xc2\x9b"

@@ -41,6 +41,12 @@ Findings one_per_problem(std::string_view message) {
   return findings;
 }
 
+// For a configuration that cannot be read at all.
+std::string_view fix_of_config(const Error& error) {
+  if (error.code == "not_up") return "start 'fencepost up' with that --data-dir, or give --config or --dsn instead";
+  return "give --config a file that exists and can be read";
+}
+
 }  // namespace
 
 Finding passed(std::string check, std::string detail) {
@@ -99,7 +105,7 @@ Findings assess_config(const Result<Config>& config, const std::string& file) {
     auto problems = one_per_problem(config.error().message);
     if (problems.empty()) {
       problems.push_back(
-          failed("config", one_line(config.error().message), "give --config a file that exists and can be read"));
+          failed("config", one_line(config.error().message), std::string(fix_of_config(config.error()))));
     }
     return problems;
   }

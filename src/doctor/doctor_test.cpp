@@ -64,6 +64,13 @@ TEST(doctor, a_file_that_is_not_there_fails) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].status, Status::kFail);
   EXPECT_EQ(findings[0].detail, "cannot read \"/nowhere/f.yaml\": No such file or directory");
+  EXPECT_EQ(findings[0].fix, "give --config a file that exists and can be read");
+}
+
+TEST(doctor, the_fix_for_an_up_that_does_not_run_is_to_start_it) {
+  const auto findings = assess_config(fail(not_found("not_up", "there is no /nowhere/up.json")), "");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].fix, "start 'fencepost up' with that --data-dir, or give --config or --dsn instead");
 }
 
 TEST(doctor, a_configuration_without_a_database_fails_and_suggests_up) {

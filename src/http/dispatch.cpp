@@ -20,14 +20,17 @@ Error to_error(const std::exception_ptr& exception) {
   return error;
 }
 
-// Bodies are read as they come: a compressed one would look like broken JSON.
-bool is_encoded(const Request& request) {
-  const auto encoding = request.header("Content-Encoding");
-  return encoding && !request.body().empty() && !equal_ignoring_case(*encoding, "identity");
+// The encoding in which the body cannot be read: bodies are read as they come, so a compressed one would look like
+// broken JSON. Nothing if there is none. A body of a GET or a DELETE is never read.
+std::optional<std::string_view> unreadable_encoding(const Request& request) {
+  if (request.body().empty() || request.verb() == Verb::kGet || request.verb() == Verb::kDelete) return std::nullopt;
+  for (const auto encoding : request.headers("Content-Encoding")) {
+    if (!equal_ignoring_case(encoding, "identity")) return encoding;
+  }
+  return std::nullopt;
 }
 
-Response encoding_refusal(const Request& request) {
-  const auto encoding = request.header("Content-Encoding").value_or("");
+Response encoding_refusal(const Request& request, std::string_view encoding) {
   const auto error =
       invalid("unsupported_encoding",
               fmt::format("Content-Encoding {} is not supported; send the body without compression", quote(encoding)))
@@ -41,7 +44,7 @@ awaitable<Response> Connection::answer() {
   const auto match = loop_.router().match(request_);
   if (const auto* found = std::get_if<Router::Found>(&match)) {
     metrics_ = &loop_.route_metrics(found->index);
-    if (is_encoded(request_)) co_return encoding_refusal(request_);
+    if (const auto encoding = unreadable_encoding(request_)) co_return encoding_refusal(request_, *encoding);
     co_return co_await authenticate_and_handle(loop_.router().route(found->index));
   }
   co_return no_route(match);

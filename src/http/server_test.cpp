@@ -137,13 +137,18 @@ TEST(server, a_compressed_body_is_refused_and_the_connection_goes_on) {
   client.send(
       "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b"
       "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: Identity\r\nContent-Length: 2\r\n\r\nok"
-      "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n");
+      "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n"
+      "GET /hello HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b"
+      "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: identity\r\nContent-Encoding: gzip\r\n"
+      "Content-Length: 2\r\n\r\n\x1f\x8b");
   const auto refused = client.read_reply();
   EXPECT_EQ(refused.status, 415U);
   EXPECT_EQ(code_of(refused), "unsupported_encoding");
   EXPECT_EQ(refused.headers.at("accept-encoding"), "identity");
   EXPECT_EQ(client.read_reply().body, "ok");
   EXPECT_EQ(client.read_reply().status, 200U);
+  EXPECT_EQ(client.read_reply().status, 200U) << "no route reads the body of a GET";
+  EXPECT_EQ(code_of(client.read_reply()), "unsupported_encoding") << "the second header counts, too";
 }
 
 TEST(server, requests_may_come_byte_by_byte) {

@@ -50,8 +50,9 @@ Result<void> check_request(const KeyRequest& request) {
     if (!is_address(contract)) return fail(invalid("bad_contract", not_an_address(contract)));
   }
   for (const auto& guild : listed(request.guilds)) {
-    if (!parse_id(guild)) {
-      return fail(invalid("bad_guild", fmt::format("'{}' is not a guild id: expected {}", guild, kIdForm)));
+    const auto id = parse_id(guild);
+    if (!id || *id == 0) {
+      return fail(invalid("bad_guild", fmt::format("'{}' is not a guild id: expected {}, not 0", guild, kIdForm)));
     }
   }
   const auto longest =
@@ -63,12 +64,14 @@ Result<void> check_request(const KeyRequest& request) {
   return {};
 }
 
-std::optional<std::vector<std::string>> each_once(std::optional<std::vector<std::string>> list) {
-  if (!list) return list;
-  std::ranges::sort(*list);
-  const auto rest = std::ranges::unique(*list);
-  list->erase(rest.begin(), rest.end());
+std::vector<std::string> each_once(std::vector<std::string> list) {
+  std::ranges::sort(list);
+  const auto rest = std::ranges::unique(list);
+  list.erase(rest.begin(), rest.end());
   return list;
+}
+std::optional<std::vector<std::string>> each_once(std::optional<std::vector<std::string>> list) {
+  return list ? std::optional(each_once(std::move(*list))) : std::nullopt;
 }
 
 std::string hex_digits(std::span<const std::byte> bytes) {
@@ -119,7 +122,7 @@ Result<NewKey> make_key(const KeyRequest& request, Uuid key_id, Random& random) 
   made.key.key_id = key_id;
   made.key.label = request.label;
   made.key.secret_hash = sha256(secret.reveal());
-  made.key.scopes = request.scopes;
+  made.key.scopes = each_once(request.scopes);
   made.key.signers = each_once(request.signers);
   made.key.guilds = each_once(request.guilds);
   made.key.contracts = each_once(request.contracts);

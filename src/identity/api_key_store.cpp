@@ -11,7 +11,8 @@ using pg::Statement;
 
 constexpr Statement kInsert{"api_key_insert", R"(
   INSERT INTO api_key (key_id, label, secret_hash, scopes, signers, guilds, contracts, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8))"};
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+  RETURNING created_at)"};
 
 constexpr Statement kFind{"api_key_find", R"(
   SELECT key_id, label, secret_hash, to_json(scopes) AS scopes, to_json(signers) AS signers,
@@ -73,10 +74,11 @@ ApiKey read_key(const pg::Row& row) {
 
 }  // namespace
 
-awaitable<> ApiKeyStore::insert(const ApiKey& key) {
+awaitable<TimePoint> ApiKeyStore::insert(const ApiKey& key) {
   const auto hash = pg::to_bytes(key.secret_hash);
-  co_await pool_.execute(kInsert, key.key_id, key.label, hash, key.scopes, key.signers, key.guilds, key.contracts,
-                         key.expires_at);
+  const auto rows = co_await pool_.execute(kInsert, key.key_id, key.label, hash, key.scopes, key.signers, key.guilds,
+                                           key.contracts, key.expires_at);
+  co_return rows.one().get<TimePoint>("created_at");
 }
 
 awaitable<std::optional<ApiKey>> ApiKeyStore::find(const Uuid& key_id) {

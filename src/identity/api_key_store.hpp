@@ -17,7 +17,8 @@ class ApiKeyStore {
  public:
   explicit ApiKeyStore(pg::Pool& pool) : pool_(pool) {}
 
-  awaitable<> insert(const ApiKey& key);
+  // Returns the key's created_at, by the database's clock.
+  awaitable<TimePoint> insert(const ApiKey& key);
   awaitable<std::optional<ApiKey>> find(const Uuid& key_id);
   // All keys, newest first, including revoked and expired ones.
   awaitable<std::vector<ApiKey>> list();

@@ -68,6 +68,7 @@ TEST(api_key, an_invalid_key_request_is_refused) {
       {{.label = "a", .scopes = {"admin"}, .signers = std::vector<std::string>{"0xABC"}}, "bad_signer"},
       {{.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"-1"}}, "bad_guild"},
       {{.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"007"}}, "bad_guild"},
+      {{.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"0"}}, "bad_guild"},
       {{.label = "a", .scopes = {"admin"}, .contracts = std::vector<std::string>{"0x12"}}, "bad_contract"},
   };
   for (const auto& c : cases) {
@@ -85,10 +86,12 @@ TEST(api_key, a_scope_that_no_route_has_is_refused_with_the_list) {
             "transfer:write, transfer:operate, mail:read, webhooks:read, webhooks:write, metrics:read");
 }
 
-TEST(api_key, an_id_that_is_listed_twice_counts_once) {
+TEST(api_key, a_scope_or_an_id_that_is_listed_twice_counts_once) {
   SeededRandom random(1);
-  const auto made =
-      make_key({.label = "a", .scopes = {"admin"}, .guilds = std::vector<std::string>{"7", "3", "7"}}, kId, random);
+  const auto made = make_key(
+      {.label = "a", .scopes = {"tx:write", "tx:read", "tx:write"}, .guilds = std::vector<std::string>{"7", "3", "7"}},
+      kId, random);
+  EXPECT_EQ(made.value().key.scopes, (std::vector<std::string>{"tx:read", "tx:write"}));
   EXPECT_EQ(made.value().key.guilds, (std::vector<std::string>{"3", "7"}));
   EXPECT_EQ(made.value().key.signers, std::nullopt);
 }

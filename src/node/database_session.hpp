@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "pg/connection.hpp"
 #include "pg/pool.hpp"
 #include "runtime/runtime.hpp"
 
@@ -21,6 +22,11 @@ inline pg::ConnectOptions session_options(const Config& config) {
 template <class Body>
 auto run_with_pool(pg::Connector& connector, Metrics& metrics, Body body) -> std::invoke_result_t<Body&, pg::Pool&> {
   const auto executor = co_await this_executor();
+  {
+    // The pool retries until its callers give up. A command fails at once, with the cause.
+    auto session = co_await connector.connect(executor);
+    const pg::OwnedConnection probe(std::move(session), {});
+  }
   pg::Pool pool(executor, connector, {.exclusive_connections = 1}, metrics);
   pool.start();
   using Value = typename std::invoke_result_t<Body&, pg::Pool&>::value_type;
@@ -36,7 +42,7 @@ auto run_with_pool(pg::Connector& connector, Metrics& metrics, Body body) -> std
 }
 
 // Runs `body(pool)`, which returns an awaitable of a value, to its end and returns the value. Blocks the calling
-// thread. Throws what `body` throws.
+// thread. Throws what `body` throws, and ConnectionLost with the cause if the database cannot be reached.
 template <class Body>
 auto with_database(const Config& config, Body body) {
   Metrics metrics;

@@ -69,8 +69,8 @@ class OpenApiFixture : public testing::Test {
   void compare(const Operation& operation, const Answer& answer);
   // Whether an invalid request was refused: as a whole, or at least one item of a batch.
   static bool refused(const Answer& answer);
-  // The codes of the answer, and of its items, that mean "the request violates the document's schema". Other codes
-  // report what a schema cannot express: a checksum, a chain that is not configured, a tip above its cap.
+  // The codes of the answer, and of its items, that mean "the request violates the document's schema": those of 400,
+  // but for a list of codes that report what a schema cannot express.
   static std::set<std::string> malformed_codes(const Answer& answer);
 
   Mailbox box_;

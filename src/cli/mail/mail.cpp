@@ -85,16 +85,18 @@ json::object file_json(const MailFile& file) {
 int list_files(const FileFlags& flags) {
   auto mails = read_files(flags);
   if (!mails) return report(mails.error());
-  if (mails->size() > flags.limit)
-    mails->erase(mails->begin(), mails->end() - static_cast<std::ptrdiff_t>(flags.limit));
+  const bool more = mails->size() > flags.limit;
+  if (more) mails->erase(mails->begin(), mails->end() - static_cast<std::ptrdiff_t>(flags.limit));
   if (flags.json) {
     json::array items;
     for (const auto& mail : *mails) items.push_back(file_json(mail));
     print_json(json_list(std::move(items)));
+    if (more) print_notice(kMoreWithoutCursor);
   } else if (mails->empty()) {
     fmt::print("no mails\n");
   } else {
     fmt::print("{}", mail_table(*mails, terminal_columns()));
+    if (more) fmt::print("{}\n", kMoreWithoutCursor);
   }
   return kExitDone;
 }

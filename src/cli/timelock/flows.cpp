@@ -72,7 +72,7 @@ int list_flows(const FlowListFlags& flags) {
   if (!list) return report(list.error());
   if (flags.upcoming) {
     // Its order is no list's of the API: --cursor does not lead beyond it.
-    if (!flags.json && !list->next_cursor.empty()) {
+    if (!list->next_cursor.empty()) {
       list->more = true;
       list->next_cursor.clear();
     }

@@ -16,13 +16,16 @@ namespace json = boost::json;
 
 constexpr std::size_t kTransferReasonColumns = 40;
 
-// "balance failed, cooldown ok"
+// "balance failed, cooldown ok": what failed comes first, because the end of a line may be cut.
 std::string checks_text(const json::value& transfer) {
   const auto* checks = find_at(transfer, "checks");
   if (checks == nullptr || !checks->is_object()) return "";
   std::string out;
-  for (const auto& [name, passed] : checks->get_object()) {
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", std::string_view(name), passed == 1 ? "ok" : "failed");
+  for (const bool ok : {false, true}) {
+    for (const auto& [name, passed] : checks->get_object()) {
+      if ((passed == 1) != ok) continue;
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", std::string_view(name), ok ? "ok" : "failed");
+    }
   }
   return out;
 }
@@ -40,8 +43,8 @@ std::string detail_of(const json::value& transfer) {
   if (text_at(transfer, "status") != "checking") return "";
   const auto next = when_utc(transfer, "nextAttemptAt");
   const auto checks = checks_text(transfer);
-  return fmt::format("retry {}{}{}", text_at(transfer, "retryCount"), next.empty() ? "" : ", next " + next,
-                     checks.empty() ? "" : "; " + checks);
+  return fmt::format("{}retry {}{}", checks.empty() ? "" : checks + "; ", text_at(transfer, "retryCount"),
+                     next.empty() ? "" : ", next " + next);
 }
 
 }  // namespace

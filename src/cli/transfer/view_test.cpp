@@ -66,7 +66,9 @@ TEST(transfer_view, only_completed_and_rejected_are_the_end) {
 
 TEST(transfer_view, a_change_is_a_line) {
   EXPECT_EQ(transfer_line(json::parse(kWaiting)),
-            "19:45:20.500  checking   retry 2, next 2026-11-15 19:45:22 UTC; balance failed, cooldown ok");
+            "19:45:20.500  checking   balance failed, cooldown ok; retry 2, next 2026-11-15 19:45:22 UTC");
+  EXPECT_EQ(transfer_line(status("checking", R"("retryCount": 0, "checks": {"cooldown": 1, "dailyLimit": 0})")),
+            "19:45:20.500  checking   dailyLimit failed, cooldown ok; retry 0");
   EXPECT_EQ(transfer_line(status("approved")), "19:45:20.500  approved");
   EXPECT_EQ(transfer_line(status("completed", R"("ledgerId": "5")")), "19:45:20.500  completed  ledger id 5");
   EXPECT_EQ(transfer_line(status("rejected", R"("deniedReason": "transfer_cancelled")")),

@@ -111,7 +111,8 @@ std::string tx_table(const json::array& txs, std::size_t width) {
 }
 
 std::string history_table(const json::array& steps, std::size_t width) {
-  TextTable table({"AT (UTC)", {"FROM", 1}, "TO", {"NODE", 2, 12}, {"TOKEN", 3}, {"WHY", 0, 20}});
+  // FROM is the TO of the line before, so even that goes before a reason is cut.
+  TextTable table({"AT (UTC)", {"FROM", 1}, "TO", {"NODE", 2, 12}, {"TOKEN", 3}, {"WHY", 0, kReasonColumns}});
   for (const auto& step : steps) {
     const auto sub_state = text_at(step, "subState");
     const auto to = text_at(step, "to");

@@ -77,6 +77,15 @@ TEST(tx_view, history_is_in_order_with_the_acting_node) {
             "2026-11-15 19:45:19.000  ALLOCATED  TRACKING (mined)  a-1   3      in block 5\n");
 }
 
+TEST(tx_view, on_a_terminal_a_history_keeps_its_reasons_before_its_tokens) {
+  const auto steps = json::parse(R"([
+    {"at": "2026-11-15T19:45:18.123456Z", "from": "ALLOCATED", "to": "TRACKING", "subState": "mined", "node": "a-1",
+     "fencingToken": 3, "why": "its block 12345 is no longer there"}])");
+  EXPECT_EQ(history_table(steps.as_array(), 80),
+            "AT (UTC)                 TO                WHY\n"
+            "2026-11-15 19:45:18.123  TRACKING (mined)  its block 12345 is no longer there\n");
+}
+
 TEST(tx_view, a_history_whose_first_steps_are_gone_says_so) {
   const auto table = history_table({});
   EXPECT_EQ(history_text(json::parse(R"({"items": [], "nextCursor": null, "truncated": false})")), table);

@@ -132,10 +132,11 @@ class Listening {
 awaitable<Result<std::int64_t>> start_position(const Request& request, StreamParts parts) {
   std::optional<std::int64_t> position;
   // The header wins: a client that reconnects sends it beside the query of its first request.
-  for (const auto given : {request.query("lastEventId"), request.header("Last-Event-ID")}) {
+  for (const auto& [name, given] : {std::pair("lastEventId", request.query("lastEventId")),
+                                    std::pair("Last-Event-ID", request.header("Last-Event-ID"))}) {
     if (!given || given->empty()) continue;
     position = parse_id(*given);
-    if (!position) co_return fail(http::bad_parameter("Last-Event-ID", "the id of an event, or 0", *given));
+    if (!position) co_return fail(http::bad_parameter(name, "the id of an event, or 0", *given));
   }
   if (!position) co_return parts.feed.newest();
   if (*position <= parts.feed.newest()) co_return *position;

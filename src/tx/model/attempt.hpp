@@ -16,7 +16,8 @@ inline constexpr auto kAttemptKinds = name_table<AttemptKind>({
     {AttemptKind::kExternal, "external", "Another sender's transaction at this nonce."},
 });
 
-// What the endpoints answered to the last broadcast. NULL while no answer is stored yet.
+// What the endpoints answered to the last broadcast. NULL while no answer is stored yet. "nonce too low" to a later
+// broadcast is not stored: usually the transaction was just mined, and its receipt decides.
 enum class AttemptOutcome { kAccepted, kRefused, kUnknown };
 
 // tx_attempt.outcome

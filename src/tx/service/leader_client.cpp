@@ -25,6 +25,12 @@ Error not_leader(const std::string& why) {
       .after(std::chrono::seconds(1));
 }
 
+Error naming(Error error, const LeaseView& node) {
+  error.with("node", node.owner_node);
+  if (!node.advertise_url.empty()) error.with("leader", node.advertise_url);
+  return error;
+}
+
 Error leader_unknown(const std::string& cause) {
   return unavailable("outcome_unknown",
                      "the leader did not answer and may have accepted the request; retry with the same requestId")

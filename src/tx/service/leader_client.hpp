@@ -11,6 +11,7 @@
 #include "base/uuid.hpp"
 #include "http/client.hpp"
 #include "runtime/runtime.hpp"
+#include "tx/store/lease_store.hpp"
 
 namespace fencepost::tx {
 
@@ -40,6 +41,8 @@ class LeaderClient {
 inline constexpr std::string_view kLeaderLost = "leader_lost";
 
 Error not_leader(const std::string& why);
+// Adds the node to send the request to: its name, and its URL if it advertises one.
+Error naming(Error error, const LeaseView& node);
 Error leader_unknown(const std::string& cause);  // outcome_unknown
 Error unknown_chain();                           // 400
 Error no_leader();                               // 503: nothing happened

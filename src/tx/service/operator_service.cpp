@@ -77,14 +77,14 @@ awaitable<Error> OperatorService::no_key(SignerKey key) {
   auto error = conflict("no_key", "this node has no key of the signer, and the action needs it");
   const auto holder = co_await leases_.key_holder(std::move(key));
   if (!holder) co_return error;
-  co_return std::move(error).with("node", holder->owner_node).with("leader", holder->advertise_url);
+  co_return naming(std::move(error), *holder);
 }
 
 awaitable<Result<void>> OperatorService::check_served(SignerKey key, Needs needs) {
   if (!chains_.contains(key.chain_id)) {
     const auto holder = co_await leases_.chain_holder(key.chain_id);
     if (holder) {
-      co_return fail(not_leader("the chain is not configured on this node").with("leader", holder->advertise_url));
+      co_return fail(naming(not_leader("the chain is not configured on this node"), *holder));
     }
     co_return fail(conflict("chain_not_configured", "no live node has this chain configured; add it to a node")
                        .with("chainId", std::to_string(key.chain_id)));
@@ -106,7 +106,7 @@ awaitable<Result<SignerLease>> OperatorService::lease_of(SignerKey key, Needs ne
     if (auto* lease = std::get_if<SignerLease>(&leader)) co_return std::move(*lease);
     const auto& other = std::get<LeaseView>(leader);
     if (leases_.is_alive(other)) {
-      co_return fail(not_leader("another node leads this signer").with("leader", other.advertise_url));
+      co_return fail(naming(not_leader("another node leads this signer"), other));
     }
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline) co_return fail(no_leader());

@@ -105,7 +105,8 @@ Step unmined_step(const MinedTx& tx, std::string why) {
   Step step(tx.lease, tx.tx_id, tx.state, TxState::kTracking, std::move(why));
   step.expect_receipt_hash = tx.block_hash;
   step.sub_state = SubState::kReorged;
-  step.error = "";  // it may have reverted there
+  step.error = "";                                   // it may have reverted there
+  step.attempt_outcome = AttemptOutcome::kAccepted;  // clears the attempt's revert reason, too
   step.drop_receipt = true;
   step.retract = true;
   step.due_in = std::chrono::milliseconds(0);

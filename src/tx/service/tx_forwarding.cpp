@@ -24,11 +24,9 @@ Error unknown_signer() {
 
 // Another node has the key, and this node cannot pass the request on to it.
 Error key_elsewhere(const LeaseView& holder, bool forwarding) {
-  auto error = not_leader(forwarding ? "the node that has the key of the signer has no advertised URL"
-                                     : "another node has the key of the signer, and forwarding is turned off")
-                   .with("node", holder.owner_node);
-  if (!holder.advertise_url.empty()) error.with("leader", holder.advertise_url);
-  return error;
+  return naming(not_leader(forwarding ? "the node that has the key of the signer has no advertised URL"
+                                      : "another node has the key of the signer, and forwarding is turned off"),
+                holder);
 }
 
 std::string forwarded_body(const CreateTx& request) {
@@ -46,13 +44,16 @@ std::string forwarded_body(const CreateTx& request) {
 awaitable<TxService::Tried> TxService::try_elsewhere(Course& course) {
   const auto& request = course.request;
   if (auto known = co_await answer_known(course)) co_return known;
-  if (!chains_.contains(request.key.chain_id)) co_return fail(unknown_chain());
   if (request.forwarded) co_return fail(not_leader("this node has no key of the signer"));
   auto holder = co_await leases_.key_holder(request.key);
   if (holder && options_.forwarding && !holder->advertise_url.empty()) {
     co_return co_await forward(course, std::move(*holder));
   }
   if (holder) co_return fail(key_elsewhere(*holder, options_.forwarding));
+  const auto chain_id = request.key.chain_id;
+  if (!chains_.contains(chain_id) && !course.maybe_stored && !co_await leases_.chain_holder(chain_id)) {
+    co_return fail(unknown_chain());
+  }
   const bool known = co_await leases_.is_known(request.key);
   if (!known && !course.maybe_stored) co_return fail(unknown_signer());
   // The node that has the key may be restarting.

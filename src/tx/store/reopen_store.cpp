@@ -23,7 +23,7 @@ const Statement sql::kReopen{"tx_operator_reopen", R"(
   WITH )" FENCEPOST_HELD R"(,
   chosen AS MATERIALIZED (
     SELECT e.ctid AS row_id, e.tx_id, e.last_submit_at, m.nonce, c.row_id AS cursor_row,
-           coalesce($13, a.tx_hash) AS tx_hash
+           coalesce($13, a.tx_hash) AS tx_hash, e.tx_hash AS ended_hash
       FROM tx_ended AS e
      CROSS JOIN held
      CROSS JOIN LATERAL (SELECT m.nonce
@@ -84,7 +84,17 @@ const Statement sql::kReopen{"tx_operator_reopen", R"(
                raw = excluded.raw,
                fees = excluded.fees,
                outcome = NULL,
+               message = NULL,
                fencing_token = excluded.fencing_token
+  ),
+  forgotten AS (  -- why it reverted in the block that is gone
+    UPDATE tx_attempt AS a
+       SET message = NULL
+      FROM chosen AS s
+     WHERE a.chain_id = $2
+       AND a.tx_hash = s.ended_hash
+       AND a.tx_hash IS DISTINCT FROM $13
+       AND a.message IS NOT NULL
   ),
   dropped AS (
     DELETE FROM tx_receipt

@@ -154,7 +154,7 @@ const Statement sql::kApplySteps{"tx_step_apply", R"(
                             AND a.tx_hash = coalesce(s.tx_hash, s.hash_before)
                             AND (s.begins_broadcast
                                  OR a.outcome IS DISTINCT FROM s.attempt_outcome
-                                 OR (s.error <> '' AND a.message IS DISTINCT FROM s.error))
+                                 OR (s.error IS NOT NULL AND a.message IS DISTINCT FROM nullif(s.error, '')))
                           LIMIT 1) AS a
      WHERE s.outcome = 'done'
        AND s.attempt_outcome IS NOT NULL

@@ -62,14 +62,13 @@ std::optional<Step> Resubmitter::judge(const Resubmit& sent, const evm::SendResu
   Step step(sent.lease, sent.tx_id, sent.state, sent.state, "rebroadcast");
   step.quiet = true;
   step.expect_receipt_hash = "";
+  step.expect_due_at = sent.due_at;  // the answer is about the attempt that was current then
   const bool that_was_it = !chain_.options.resubmit.enabled && result.outcome != evm::SubmitClass::kTransient;
-  if (that_was_it) {
-    step.due_in = kNever;
-    step.expect_due_at = sent.due_at;
-  }
+  if (that_was_it) step.due_in = kNever;
   switch (result.outcome) {
     case evm::SubmitClass::kAccepted:
     case evm::SubmitClass::kKnownTransaction:
+      step.attempt_outcome = AttemptOutcome::kAccepted;
       if (sent.retry_count > 0) {
         step.reset_tries = true;
         step.error = "";
@@ -85,6 +84,7 @@ std::optional<Step> Resubmitter::judge(const Resubmit& sent, const evm::SendResu
     default:
       step.failed_try = true;
       step.error = result.message;
+      step.attempt_outcome = AttemptOutcome::kUnknown;  // an endpoint may still have it from before
       return step;
   }
 }
