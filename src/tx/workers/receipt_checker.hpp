@@ -75,7 +75,7 @@ class ReceiptChecker {
   std::optional<std::chrono::steady_clock::time_point> missed_since_;
   TaskGroup checks_;
   MissingReceipts missing_;
-  std::vector<ListedTx> ended_;  // in blocks, although they had ended unmined, and not reported yet
+  std::vector<ListedTx> ended_;                    // in blocks, although they had ended unmined, and not reported yet
   Metrics::Histogram* submit_to_mined_ = nullptr;  // made by the first receipt: a chain may have no transactions
   Worker worker_;
 };
