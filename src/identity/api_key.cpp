@@ -64,14 +64,12 @@ Result<void> check_request(const KeyRequest& request) {
   return {};
 }
 
-std::vector<std::string> each_once(std::vector<std::string> list) {
-  std::ranges::sort(list);
-  const auto rest = std::ranges::unique(list);
-  list.erase(rest.begin(), rest.end());
-  return list;
-}
 std::optional<std::vector<std::string>> each_once(std::optional<std::vector<std::string>> list) {
-  return list ? std::optional(each_once(std::move(*list))) : std::nullopt;
+  if (!list) return list;
+  std::ranges::sort(*list);
+  const auto rest = std::ranges::unique(*list);
+  list->erase(rest.begin(), rest.end());
+  return list;
 }
 
 std::string hex_digits(std::span<const std::byte> bytes) {
@@ -122,7 +120,9 @@ Result<NewKey> make_key(const KeyRequest& request, Uuid key_id, Random& random) 
   made.key.key_id = key_id;
   made.key.label = request.label;
   made.key.secret_hash = sha256(secret.reveal());
-  made.key.scopes = each_once(request.scopes);
+  for (const auto& scope : request.scopes) {  // in the caller's order
+    if (std::ranges::find(made.key.scopes, scope) == made.key.scopes.end()) made.key.scopes.push_back(scope);
+  }
   made.key.signers = each_once(request.signers);
   made.key.guilds = each_once(request.guilds);
   made.key.contracts = each_once(request.contracts);

@@ -91,7 +91,7 @@ TEST(api_key, a_scope_or_an_id_that_is_listed_twice_counts_once) {
   const auto made = make_key(
       {.label = "a", .scopes = {"tx:write", "tx:read", "tx:write"}, .guilds = std::vector<std::string>{"7", "3", "7"}},
       kId, random);
-  EXPECT_EQ(made.value().key.scopes, (std::vector<std::string>{"tx:read", "tx:write"}));
+  EXPECT_EQ(made.value().key.scopes, (std::vector<std::string>{"tx:write", "tx:read"}));
   EXPECT_EQ(made.value().key.guilds, (std::vector<std::string>{"3", "7"}));
   EXPECT_EQ(made.value().key.signers, std::nullopt);
 }
