@@ -64,7 +64,8 @@ constexpr ErrorCode kCodes[] = {
      "Send one, so that the request can be repeated safely."},
     {"too_many_items", 400, "A batch has more than 1,000 items.", "Send several batches."},
     {"too_many_parameters", 400, "The query has too many parameters.", kCorrect},
-    {"unknown_chain", 400, "No chain with this `chainId` is configured.", "`GET /api/v1/chains` lists them."},
+    {"unknown_chain", 400, "No chain with this `chainId` is configured; for a create, on no live node.",
+     "`GET /api/v1/chains` lists them."},
     {"unknown_event_id", 400,
      "`Last-Event-ID` is beyond the end of the log: the database was restored to an earlier state, or the id is of "
      "another installation. `newest` is the newest event.",
