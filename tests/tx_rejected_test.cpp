@@ -200,6 +200,24 @@ TEST(tx_rejected, it_is_filled_without_an_operator_where_that_is_configured) {
               HasSubstr("cancel fencepost fees.fill_rejected: "));
 }
 
+// An endpoint that simulates refuses what may succeed once an earlier transaction is mined.
+TEST(tx_rejected, a_revert_that_an_endpoint_foresees_is_tried_again_until_it_is_stuck) {
+  TxCluster cluster({.settings = {.stuck_after = 5s}, .rewritten = true});
+  auto& endpoint = cluster.chain_rewriter(0);
+  endpoint.refuse("eth_sendRawTransaction",
+                  [](const json::object&) { return std::optional<std::string>("execution reverted: not yet"); });
+  const auto id = cluster.create(0, transfer(signer(0), "early", 1));
+  ASSERT_TRUE(cluster.becomes(id, kEnd, "ALLOCATED reverted")) << cluster.describe();
+  endpoint.pass_all();
+  ASSERT_TRUE(cluster.becomes(id, "state", "CONFIRMED")) << cluster.describe();
+
+  endpoint.refuse("eth_sendRawTransaction",
+                  [](const json::object&) { return std::optional<std::string>("execution reverted: never"); });
+  const auto never = cluster.create(0, transfer(signer(0), "never", 1));
+  ASSERT_TRUE(cluster.becomes(never, kEnd, "FAILED_FINAL rejected")) << cluster.describe();
+  EXPECT_EQ(cluster.sql("SELECT count(*) FROM event WHERE type = 'TxStuck'"), "1");
+}
+
 // geth and besu refuse a transaction whose gas times its cap is above 1 ether by default.
 TEST(tx_rejected, a_cap_that_endpoints_do_not_let_through_is_lowered) {
   TxCluster cluster({.anvil = {"--block-time", "1", "--base-fee", "1000000000"}, .rewritten = true});

@@ -73,7 +73,7 @@ inline constexpr auto kSubStates = name_table<SubState>({
     {SubState::kNoReceipt, "no_receipt", "No receipt for longer than stuck.after."},
     {SubState::kGap, "gap", "The other sender has not used the nonce for longer than stuck.after."},
     {SubState::kNonceTaken, "nonce_taken", "A transaction that is not ours has taken the nonce."},
-    // FAILED_FINAL; `reverted` is also an endpoint's refusal, and then STUCK.
+    // FAILED_FINAL; `reverted` is also an endpoint's refusal, and then ALLOCATED or STUCK.
     {SubState::kReverted, "reverted", "Its execution failed."},
     {SubState::kCancelledByOperator, "cancelled_by_operator", "The operator's cancel is final."},
     {SubState::kNonceConsumedElsewhere, "nonce_consumed_elsewhere",
